@@ -6,7 +6,7 @@ use crate::cells::PhaseReport;
 use crate::cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
 use crate::document::{Block, Cell, Form, Forms, Placed, column};
 use crate::figures::Figure;
-use crate::format::{bytes, number, ratio, whole};
+use crate::format::{bytes, nanoseconds, number, ratio, whole};
 use crate::sections::source::Source;
 
 /// A stack with what it answered.
@@ -34,6 +34,11 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
     ]
 }
 
+/// Seconds in the unit that fits: small data are answered in milliseconds.
+fn seconds(value: f64) -> String {
+    nanoseconds(value * 1e9)
+}
+
 fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsFigures>]) -> crate::document::Table {
     let of = |head: &str, unit: &str, pick: fn(&QuestionsFigures) -> Option<Figure>, form: Form| {
         column(head, unit, move |(_, asked): &Of<'_, QuestionsFigures>| {
@@ -41,8 +46,8 @@ fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         })
     };
     let columns = [
-        of("question", "geometric mean, s", |asked| asked.geometric_mean_s, number).compared(),
-        of("processors", "s/question", |asked| asked.cpu_s_per_question, number),
+        of("question", "geometric mean", |asked| asked.geometric_mean_s, seconds).compared(),
+        of("processors", "/question", |asked| asked.cpu_s_per_question, seconds),
         of("temporary", "files", |asked| asked.temp_bytes, bytes),
         of(
             "written",
@@ -69,10 +74,10 @@ fn by_users(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsF
         column("users", "", |(_, users): &Of<'_, UsersFigures>| {
             Cell::Number(f64::from(users.users), whole)
         }),
-        of("time", "s", |users| users.seconds, number).compared(),
+        of("time", "", |users| users.seconds, seconds).compared(),
         of("questions", "/hour", |users| users.questions_per_hour, number),
-        of("response", "mean, s", |users| users.response_s_mean, number).compared(),
-        of("response", "p95, s", |users| users.response_s_p95, number),
+        of("response", "mean", |users| users.response_s_mean, seconds).compared(),
+        of("response", "p95", |users| users.response_s_p95, seconds),
     ];
     let caption = format!("Response by users: {}", phase.name);
     source.table(caption, &rows, |(stack, _)| stack, columns)
@@ -89,8 +94,8 @@ fn by_question(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         column("question", "", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::Number(f64::from(one.question), whole)
         }),
-        column("time", "s", |(_, one): &Of<'_, QuestionFigures>| {
-            Cell::ranged(one.seconds, number)
+        column("time", "", |(_, one): &Of<'_, QuestionFigures>| {
+            Cell::ranged(one.seconds, seconds)
         }),
         column("temporary", "files", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::ranged(one.temp_bytes, bytes)
