@@ -3,7 +3,7 @@
 use crate::not_kept::NotKept;
 use crate::trial::done::Done;
 use crate::trial::drive::Driven;
-use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
+use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, StepHistogram, UserScan};
 use pages::{Counters, PagesError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workloads::Outcome;
@@ -108,6 +108,18 @@ fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))
     .collect()
+}
+
+/// Those of a part of a phase: a step of a load curve, a point of a ramp.
+pub(crate) fn step_histograms(outcome: &Outcome) -> anyhow::Result<Vec<StepHistogram>> {
+    let of_step = |row: HistogramRow| StepHistogram {
+        class: row.class,
+        stamp: row.stamp,
+        blob: row.blob,
+        count: row.count,
+        units: row.units,
+    };
+    Ok(histograms(outcome)?.into_iter().map(of_step).collect())
 }
 
 /// Latencies of each class of operation that ended.

@@ -6,7 +6,7 @@ use super::work;
 use crate::record;
 use crate::surroundings::Seen;
 use files::{Counts, Point};
-use ledger::{FileServing, HistogramRow, LoadPoint, Measure, PointMeasure, StepHistogram};
+use ledger::{FileServing, LoadPoint, Measure, PointMeasure};
 use plan::{Files, LimitOf, Protocol, Serving};
 
 /// What was counted of a point's answers.
@@ -35,13 +35,6 @@ pub(super) fn point(
 ) -> anyhow::Result<LoadPoint> {
     let outcome = &point.outcome;
     let began_ns = outcome.began.saturating_sub(since);
-    let of_step = |row: HistogramRow| StepHistogram {
-        class: row.class,
-        stamp: row.stamp,
-        blob: row.blob,
-        count: row.count,
-        units: row.units,
-    };
     let measures = seen
         .measures
         .iter()
@@ -55,7 +48,7 @@ pub(super) fn point(
         data_bytes: point.tree.bytes,
         files: point.tree.files,
         measures: measures.collect(),
-        histograms: record::histograms(outcome)?.into_iter().map(of_step).collect(),
+        histograms: record::step_histograms(outcome)?,
     })
 }
 

@@ -3,13 +3,12 @@
 //! Takes a stack that stands; gives rows of the ledger. Prevents: a stack whose caches are warm from the phase before.
 
 use super::ramp::Work;
-use crate::condition::Condition;
 use crate::host::devices::Devices;
-use crate::host::observed::Host;
 use crate::host::site::HostSite;
 use crate::host::stand::Stand;
 use crate::result_file;
 use crate::signals;
+use crate::sql::trial::host;
 use crate::trial::around::{After, Around, phase_seed};
 use crate::turn::Turn;
 use anyhow::Context;
@@ -46,7 +45,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
         };
         site.drop_caches()?;
         site.luns.warm(&stand.stack)?;
-        let mut host = host(site, stand, &devices, &places);
+        let mut host = host(site, stand, (&devices, &places), None);
         let work = Work {
             around: &around,
             stand,
@@ -76,15 +75,4 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<(Vec<PathB
         stand.describe(ledger, &devices)?;
     }
     Ok((places, devices))
-}
-
-fn host<'a>(site: &'a HostSite<'_>, stand: &Stand, devices: &Devices, places: &[PathBuf]) -> Host<'a> {
-    let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
-    let data = stand.data_luns(devices);
-    let stacks = [&stand.stack];
-    Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default)
-        .with_mounted(stand.built.ground.mounted_pool())
-        .with_log(&data, &data)
-        .with_models(site.luns.models_of(&stacks), site.luns.faults_of(&stacks))
-        .with_clients(None)
 }

@@ -6,11 +6,7 @@ use super::contract::{Counted, Worked};
 use crate::record;
 use databases::bulk::BulkResult;
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
-use ledger::{
-    BulkLoadRow, ConditionRow, GrowthRow, HistogramRow, LoadStep, Measure, SpaceRow, StepHistogram, TransactionRow,
-    WaitRow,
-};
-use workloads::Outcome;
+use ledger::{BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, TransactionRow, WaitRow};
 
 /// The database's own counts.
 pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
@@ -106,23 +102,11 @@ pub(super) fn load_steps(worked: &[(u32, Worked)]) -> anyhow::Result<Vec<LoadSte
             users: *users,
             began_ns: at_ns,
             ended_ns,
-            histograms: histograms(&one.outcome)?,
+            histograms: record::step_histograms(&one.outcome)?,
         });
         at_ns = ended_ns;
     }
     Ok(steps)
-}
-
-/// Those of a part of a phase.
-fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<StepHistogram>> {
-    let of_step = |row: HistogramRow| StepHistogram {
-        class: row.class,
-        stamp: row.stamp,
-        blob: row.blob,
-        count: row.count,
-        units: row.units,
-    };
-    Ok(record::histograms(outcome)?.into_iter().map(of_step).collect())
 }
 
 /// One row count of a bulk load.
@@ -152,6 +136,6 @@ pub(super) fn bulk_load(result: &BulkResult) -> anyhow::Result<BulkLoadRow> {
                 bytes: step.bytes,
             })
             .collect(),
-        histograms: histograms(&result.outcome)?,
+        histograms: record::step_histograms(&result.outcome)?,
     })
 }

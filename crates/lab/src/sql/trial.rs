@@ -131,8 +131,8 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Re
     Ok((places, devices))
 }
 
-/// What observes a phase; a database tells by itself what its stack has lost.
-fn host<'a>(
+/// What observes a phase; what works on the stack tells by itself what it has lost.
+pub(crate) fn host<'a>(
     site: &'a HostSite<'_>,
     stand: &Stand,
     (devices, places): (&Devices, &[PathBuf]),

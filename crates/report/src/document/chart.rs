@@ -37,6 +37,17 @@ pub(crate) struct LineOf {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+/// Where points of these lines stand, each place once, in ascending order.
+pub(crate) fn places_of(lines: &[LineOf]) -> Vec<f64> {
+    let mut places: Vec<f64> = lines
+        .iter()
+        .flat_map(|one| one.points.iter().map(|point| point.0))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
 /// Points across a thing, each as high as its place; a darker band below where neighbours were lost.
 pub(crate) struct Scatter {
     pub(crate) name: Name,

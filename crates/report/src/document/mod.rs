@@ -9,7 +9,7 @@ mod live;
 mod narrowing;
 mod table;
 
-pub(crate) use chart::{Chart, LineOf, Lines, OverTime, Scatter};
+pub(crate) use chart::{Chart, LineOf, Lines, OverTime, Scatter, places_of};
 pub(crate) use forms::{Forms, Tone};
 pub(crate) use live::LiveHead;
 pub(crate) use narrowing::{Look, Narrowing};

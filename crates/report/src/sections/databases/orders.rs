@@ -9,7 +9,8 @@ use crate::cells::PhaseReport;
 use crate::cells::load_curve::{METHOD, StepFigures};
 use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
-    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column, words,
+    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column,
+    places_of, words,
 };
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent, whole};
@@ -276,12 +277,7 @@ fn lines_of(
         })
     };
     let series: Vec<LineOf> = phase.cells.iter().filter_map(line).collect();
-    let mut marks: Vec<f64> = series
-        .iter()
-        .flat_map(|one| one.points.iter().map(|point| point.0))
-        .collect();
-    marks.sort_by(f64::total_cmp);
-    marks.dedup();
+    let marks = places_of(&series);
     Block::Chart(Chart::Lines(Lines {
         title: title.into(),
         logarithmic: true,

@@ -6,7 +6,7 @@
 use super::super::source::Source;
 use crate::cells::PhaseReport;
 use crate::cells::serving::PointFigures;
-use crate::document::{Block, Chart, Form, Forms, LineOf, Lines, Placed};
+use crate::document::{Block, Chart, Form, Forms, LineOf, Lines, Placed, places_of};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, percent, whole};
 
@@ -43,12 +43,7 @@ pub(super) fn all(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         if series.iter().all(|one| one.points.len() < 2) {
             return None;
         }
-        let mut marks: Vec<f64> = series
-            .iter()
-            .flat_map(|one| one.points.iter().map(|point| point.0))
-            .collect();
-        marks.sort_by(f64::total_cmp);
-        marks.dedup();
+        let marks = places_of(&series);
         Some(Block::Chart(Chart::Lines(Lines {
             title: (*title).into(),
             logarithmic: false,
