@@ -46,6 +46,7 @@ mod rig;
 mod rotating;
 mod safety;
 mod serving;
+mod serving_nfs;
 mod sql;
 mod sql_bad_input;
 mod sql_server;
@@ -68,6 +69,7 @@ mod zfs_guest;
 mod zfs_stack;
 
 /// The books of acknowledgements are those of a study's power cuts.
+#[allow(dead_code)] // no files are served here
 #[path = "../../lab/src/cuts/acknowledged.rs"]
 mod acknowledged;
 #[allow(dead_code)] // nobody waits for a moment here

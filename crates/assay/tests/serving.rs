@@ -92,7 +92,10 @@ fn a_server_that_this_version_does_not_start_is_refused_with_the_cure() {
     for place in ["one", "two"] {
         std::fs::create_dir(bench.path(place)).expect("made");
     }
-    bench.write("nfs.toml", &study("").replace("\"posix\"", "\"nfs3\""));
+    bench.write(
+        "nfs.toml",
+        &study("").replace("\"posix\"", "\"nfs3\"\nserver = \"kernel\""),
+    );
     let ran = bench.run(&["run", "nfs.toml"]);
     assert!(
         !ran.stderr.is_empty() && ran.stderr.contains("kind = \"server\""),

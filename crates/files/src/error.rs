@@ -123,6 +123,31 @@ pub enum FilesError {
 }
 
 impl FilesError {
+    /// What a server says that has been started a moment ago: it listens before its export is there, and before the
+    /// port mapper knows it.
+    pub fn is_not_up_yet(&self) -> bool {
+        matches!(
+            self,
+            FilesError::Export { .. }
+                | FilesError::Connect { .. }
+                | FilesError::Gone { .. }
+                | FilesError::NoPort { .. }
+        )
+    }
+
+    /// The connection to the server ended, or nothing is heard of it.
+    pub fn is_of_a_server_that_is_gone(&self) -> bool {
+        matches!(
+            self,
+            FilesError::Connect { .. } | FilesError::Gone { .. } | FilesError::Silent { .. } | FilesError::Restarted
+        )
+    }
+
+    /// What was stored refuses to be read: the file system's word, not the network's.
+    pub fn is_of_storage(&self) -> bool {
+        matches!(self, FilesError::Refused { status: Status::IO, .. })
+    }
+
     /// The stack ran out of space: the study's data are too large for it.
     pub fn is_out_of_space(&self) -> bool {
         matches!(

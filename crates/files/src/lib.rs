@@ -41,5 +41,7 @@ pub use client::{Answer, Call, Client, Entries, Entry, Found, Identity, Kept, Li
 pub use error::FilesError;
 pub use grain::{Content, GRAIN, Pool, Wrong};
 pub use load::{CLASS_COUNT, Class, Config, Mix, Sizes, Steps, Work};
-pub use serving::{After, Audit, Counts, Dial, Filled, LocalDirectory, NfsServer, Place, Point, Serving, TreeSize};
+pub use serving::{
+    After, Audit, Counts, Dial, Filled, LocalDirectory, NfsServer, Place, Point, Serving, TreeSize, reach,
+};
 pub use status::Status;

@@ -8,6 +8,7 @@ use crate::full;
 use databases::postgres::PostgresError;
 use databases::sqlite::SqliteError;
 use diskgroup::GroupError;
+use files::FilesError;
 use pages::PagesError;
 use stacks::StackError;
 use std::error::Error;
@@ -45,6 +46,9 @@ fn told(cause: &(dyn Error + 'static)) -> Option<bool> {
         return Some(error.is_of_storage());
     }
     if let Some(error) = cause.downcast_ref::<PostgresError>() {
+        return Some(error.is_of_storage());
+    }
+    if let Some(error) = cause.downcast_ref::<FilesError>() {
         return Some(error.is_of_storage());
     }
     match cause.downcast_ref::<PagesError>() {

@@ -119,7 +119,11 @@ impl Writes {
                 add(&mut self.directories, path.clone(), &why);
             }
             StackKind::Server { url } => {
-                let why = format!("databases named assay_*, of stack {}", stack.name);
+                let what = match stack.engine.files() {
+                    Some(_) => "directories named assay-*",
+                    None => "databases named assay_*",
+                };
+                let why = format!("{what}, of stack {}", stack.name);
                 self.servers.push(Written {
                     path: url.into(),
                     asked: url.into(),

@@ -53,7 +53,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
     tables.extend(on_random.map(|(name, kind)| {
         (
             name,
-            phase(|row| !is_common(row) && !of_random(row) && row.kinds.contains(&kind)),
+            phase(|row| !is_common(row) && !of_random(row) && !of_files(row) && row.kinds.contains(&kind)),
         )
     }));
     tables
@@ -67,6 +67,11 @@ fn is_common(row: &Key<PhaseWord>) -> bool {
 /// Keys of random work alone, which other kinds have too.
 fn of_random(row: &Key<PhaseWord>) -> bool {
     !is_common(row) && row.kinds.contains(&PhaseWord::Random)
+}
+
+/// Keys of file serving, which a power cut and a kill under it have too.
+fn of_files(row: &Key<PhaseWord>) -> bool {
+    row.kinds.contains(&PhaseWord::Files)
 }
 
 fn phase(stands: impl Fn(&Key<PhaseWord>) -> bool) -> String {

@@ -4,8 +4,8 @@
 //! rooms that compute the size of the data differently.
 
 use crate::study::{
-    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, Study, Tpcc, Tpch, TpchRun,
-    Vdevs, Zfs, ZfsWay,
+    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Serving, Stack, Study, Tpcc, Tpch,
+    TpchRun, Vdevs, Zfs, ZfsWay,
 };
 use crate::units::Bytes;
 
@@ -164,6 +164,7 @@ fn sql_bytes(study: &Study) -> u64 {
                 .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
         ),
         PhaseKind::Files(serving) => (serving.data_bytes_most(), 0),
+        PhaseKind::PowerCut(cut) => (cut.work.serving().map_or(0, Serving::data_bytes_most), 0),
         _ => (0, 0),
     };
     let (mut company, mut bulk) = (0, 0);

@@ -53,3 +53,30 @@ fn a_ramp_of_file_serving_reads_back_as_itself_and_its_defaults_follow_the_work(
     );
     assert_eq!(serving(&study("load = 1000\nmix = \"sfs93\"")).stable, Share(1.0));
 }
+
+#[test]
+fn a_cut_under_a_file_server_has_the_keys_of_its_work_and_no_load() {
+    let study = parse(
+        "[study]\nname = \"f\"\n[luns.data]\nfiles = { size = \"1GiB\" }\nmodel = \"plain\"\n\
+         [[stack]]\nname = \"a\"\nkind = \"ext4\"\ndata = \"data\"\nmount_options = [\"dirsync\"]\n\
+         [files]\nprotocol = \"nfs3\"\nthreads = 8\n\
+         [[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\ncuts = 3\nsessions = 8\n\
+         mix = { create = 50, remove = 50 }\n",
+    );
+    let cut = study.phases[0].kind.cut().expect("a cut");
+    let serving = cut.work.serving().expect("of files");
+    assert_eq!((cut.cuts, cut.work.sessions(), serving.accessed), (3, 8, Share(1.0)));
+    assert_eq!(serving.data_bytes_most(), 16 << 20);
+    assert!(serving.load.is_empty() && study.phases[0].kind.slob_work().is_none());
+    let files = study.stacks[0].engine.files().expect("files");
+    assert_eq!(
+        (files.server, files.threads),
+        (Some(plan::FileServer::Ganesha), Some(8))
+    );
+    let printed = study.to_toml();
+    assert!(
+        printed.contains("data_size") && !printed.contains("load ="),
+        "{printed}"
+    );
+    assert_same(&study, &parse(&printed));
+}

@@ -80,7 +80,7 @@ pub use stacks::memory::MemoryOfStack;
 pub use stacks::modelled::ModelledDevices;
 pub use text::{escaped, escaped_json, escaped_lines};
 pub use words::claims::Claim;
-pub use words::cuts::{KILL_IS_WEAKER, kill_words};
+pub use words::cuts::{ACKNOWLEDGED, ACKNOWLEDGED_BY_A_FILE_SERVER, KILL_IS_WEAKER, kill_words};
 pub use words::slow_motion::slow_motion;
 
 /// The answer for a terminal, on one screen: the sentence to decide on, the verdicts, what speaks against them, and

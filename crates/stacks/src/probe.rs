@@ -26,7 +26,7 @@ pub struct Buildable {
     pub tool_version: String,
 }
 
-/// All kinds, those of later versions last.
+/// All kinds.
 pub fn probe() -> Vec<Buildable> {
     let yes = |kind, reason: &str| Buildable {
         kind,
@@ -38,15 +38,10 @@ pub fn probe() -> Vec<Buildable> {
     let mut found = vec![yes("directory", "any directory that can be written"), raw()];
     found.extend(plan::FileSystemRow::ALL.map(|row| file_system(row.word, row.program)));
     found.push(disk_group());
-    found.push(yes("server", "a PostgreSQL server that is there already"));
+    found.push(yes("server", "a PostgreSQL or an NFS server that is there already"));
     found.push(zfs());
     found.push(volumes("lvm", mapped::has_lvm(), "dm-mod"));
     found.push(volumes("md", mapped::has_md(), "md-mod"));
-    found.extend(["nfs"].map(|kind| Buildable {
-        able: false,
-        cure: "wait for a later version".to_owned(),
-        ..yes(kind, "not in this version")
-    }));
     found
 }
 
@@ -121,7 +116,7 @@ fn volumes(kind: &'static str, kernel_has_it: bool, module: &str) -> Buildable {
     }
 }
 
-fn no_tool(program: &str) -> Option<(String, String)> {
+pub(crate) fn no_tool(program: &str) -> Option<(String, String)> {
     sandbox::find_program(program).is_none().then(|| {
         (
             format!("{program} not found"),

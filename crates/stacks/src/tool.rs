@@ -65,10 +65,13 @@ pub(crate) fn package_of(program: &str) -> &'static str {
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
         "lvm" => "lvm2",
+        "ganesha.nfsd" => "nfs-ganesha and nfs-ganesha-vfs",
+        "rpcbind" => "rpcbind",
+        "ip" => "iproute2",
         "dmsetup" => "dmsetup",
         "mdadm" => "mdadm",
-        "losetup" => "mount (part of util-linux)",
-        "nsenter" | "unshare" | "blockdev" => "util-linux",
+        "losetup" | "umount" => "mount (part of util-linux)",
+        "nsenter" | "unshare" | "setsid" | "blockdev" => "util-linux",
         _ => "the package that has it",
     }
 }
@@ -237,6 +240,7 @@ pub(crate) fn version(program: &str) -> String {
     let flag = match program {
         "mkfs.btrfs" | "losetup" => "--version",
         "lvm" => "version",
+        "ganesha.nfsd" => "-v",
         _ => "-V",
     };
     let Ok(output) = Tool::new(program, [flag], Duration::from_secs(10)).run(None) else {

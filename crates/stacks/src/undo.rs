@@ -6,6 +6,7 @@
 
 use crate::host::process::{PATIENCE, Who};
 use crate::host::{cgroup, mounts, process};
+use crate::nfs::processes;
 use crate::volume::{lvm, md};
 use crate::zfs::{commands, daemon, module};
 use crate::{device, serving};
@@ -95,6 +96,11 @@ pub enum Undo {
         /// The directory that it works in, which Assay made.
         dir: PathBuf,
     },
+    /// End the server of files, and its port mapper, that work in this directory.
+    StopFileServer {
+        /// The directory that they work in, which Assay made.
+        dir: PathBuf,
+    },
     /// Remove all volumes of a group of LVM; its LUNs are wiped by steps of their own.
     RemoveVolumes {
         /// The group, whose name holds a UUID of the run's.
@@ -136,6 +142,7 @@ impl fmt::Display for Undo {
             Undo::StopServing { place, .. } => write!(f, "stop serving LUNs at {}", place.display()),
             Undo::StopService { dir, service } => write!(f, "stop {service} in {}", dir.display()),
             Undo::StopFuse { dir } => write!(f, "stop zfs-fuse in {}", dir.display()),
+            Undo::StopFileServer { dir } => write!(f, "stop the NFS server in {}", dir.display()),
             Undo::RemoveVolumes { group } => write!(f, "remove the volumes of {group}"),
             Undo::StopArray { uuid } => write!(f, "stop the array {}", device::uuid_text(uuid)),
             Undo::ExportPool { pool } => write!(f, "export the pool {pool}"),
@@ -160,6 +167,7 @@ impl Undo {
             Undo::StopServer { data: path }
             | Undo::StopServing { place: path, .. }
             | Undo::StopService { dir: path, .. }
+            | Undo::StopFileServer { dir: path }
             | Undo::StopFuse { dir: path } => Some(path),
             _ => None,
         }
@@ -184,6 +192,7 @@ impl Undo {
                 service,
             },
             Undo::StopFuse { dir } => Undo::StopFuse { dir: resolve(&dir) },
+            Undo::StopFileServer { dir } => Undo::StopFileServer { dir: resolve(&dir) },
             other => other,
         }
     }
@@ -229,6 +238,7 @@ impl Undo {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
             Undo::StopFuse { dir } => daemon::kill(dir),
+            Undo::StopFileServer { dir } => processes::kill(dir),
             Undo::RemoveVolumes { group } => lvm::remove(group),
             Undo::StopArray { uuid } => md::stop(uuid),
             Undo::ExportPool { pool } => commands::export(pool),

@@ -10,5 +10,6 @@ mod journal;
 #[allow(dead_code)] // each room uses a part of it
 #[path = "../../luns/tests/machine/mod.rs"]
 mod machine;
+mod nfs;
 mod stacks;
 mod zfs_fuse;

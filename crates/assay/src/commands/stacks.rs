@@ -28,22 +28,25 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
                 })
             })
             .collect();
+        let servers: Vec<_> = stacks::file_servers()
+            .iter()
+            .map(|here| {
+                json!({
+                    "server": here.server.word(), "able": here.able, "reason": here.reason, "cure": here.cure,
+                    "version": here.version,
+                })
+            })
+            .collect();
         return print_json(&json!({
-            "schema": 1, "stacks": rows, "zfs_ways": ways, "devices": modelled_luns::classes_as_json(),
+            "schema": 1, "stacks": rows, "zfs_ways": ways, "file_servers": servers,
+            "devices": modelled_luns::classes_as_json(),
             "tools_confined": sandbox::confinement(),
         }));
     }
     let mut text = String::new();
     for b in &probed {
-        let mark = if b.able { "yes" } else { "no" };
-        let _ = write!(text, "{:<10} {:<4} {}", b.kind, mark, b.reason);
-        if !b.tool_version.is_empty() {
-            let _ = write!(text, " ({})", b.tool_version);
-        }
-        if !b.cure.is_empty() {
-            let _ = write!(text, ": {}", b.cure);
-        }
-        text.push('\n');
+        let name = format!("{:<10}", b.kind);
+        row(&mut text, (&name, b.able), (&b.reason, &b.tool_version, &b.cure));
         if b.kind == "zfs" {
             ways(&mut text);
         }
@@ -54,6 +57,7 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
         "model", "yes"
     );
     text.push_str(&modelled_luns::classes());
+    file_servers(&mut text);
     let _ = writeln!(text, "\nStorage tools are confined {}.", sandbox::confinement());
     print(&text)
 }
@@ -61,14 +65,29 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
 /// Each way to ZFS, in the order in which they are taken.
 fn ways(text: &mut String) {
     for way in zfs_ways::here() {
-        let (name, mark) = (way.way.word(), if way.able { "yes" } else { "no" });
-        let _ = write!(text, "  via {name:<10} {mark:<4} {}", way.reason);
-        if !way.version.is_empty() {
-            let _ = write!(text, " ({})", way.version);
-        }
-        if !way.cure.is_empty() {
-            let _ = write!(text, ": {}", way.cure);
-        }
-        text.push('\n');
+        let name = format!("  via {:<10}", way.way.word());
+        row(text, (&name, way.able), (&way.reason, &way.version, &way.cure));
     }
+}
+
+/// Servers of the files of other stacks.
+fn file_servers(text: &mut String) {
+    text.push_str("\nServers of files ([files], protocol = \"nfs3\"):\n");
+    for here in stacks::file_servers() {
+        let name = format!("{:<10}", here.server.word());
+        row(text, (&name, here.able), (&here.reason, &here.version, &here.cure));
+    }
+}
+
+/// What a thing is, or why it cannot be had, with its version and the cure.
+fn row(text: &mut String, (name, able): (&str, bool), (reason, version, cure): (&str, &str, &str)) {
+    let mark = if able { "yes" } else { "no" };
+    let _ = write!(text, "{name} {mark:<4} {reason}");
+    if !version.is_empty() {
+        let _ = write!(text, " ({version})");
+    }
+    if !cure.is_empty() {
+        let _ = write!(text, ": {cure}");
+    }
+    text.push('\n');
 }

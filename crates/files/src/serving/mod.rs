@@ -12,4 +12,4 @@ pub(crate) use audit::EXAMPLES_MAX;
 pub use audit::{After, Audit};
 pub use places::{Dial, LocalDirectory, NfsServer, Place};
 pub use point::{Counts, Filled, Point, TreeSize};
-pub use whole::Serving;
+pub use whole::{Serving, reach};

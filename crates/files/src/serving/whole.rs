@@ -2,7 +2,7 @@
 //!
 //! Prevents: a caller that has to know which client it drives.
 
-use super::{After, Audit, Filled, Place, Point, TreeSize};
+use super::{After, Audit, Filled, NfsServer, Place, Point, TreeSize};
 use crate::error::FilesError;
 use crate::load::Config;
 use crate::nfs3::Nfs3;
@@ -21,6 +21,14 @@ enum Kind {
     Nfs3(Box<Users<Nfs3>>),
     Posix(Crew),
     Null(Box<Users<Null>>),
+}
+
+/// Mounts the export and asks for the server's limits, as [`Serving::begin`] does first; nothing is made there.
+///
+/// # Errors
+/// [`FilesError::is_not_up_yet`] of a server that was started a moment ago.
+pub fn reach(server: NfsServer) -> Result<(), FilesError> {
+    Nfs3::connect(server, 1024).map(drop)
 }
 
 impl Serving {
@@ -123,7 +131,7 @@ impl Serving {
         }
     }
 
-    /// Removes the directory of this run and all in it.
+    /// Removes the directory of this run and all in it. It may follow an error.
     pub fn remove(mut self) -> Result<(), FilesError> {
         match &mut self.kind {
             Kind::Nfs3(users) => users.remove(),

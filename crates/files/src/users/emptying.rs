@@ -63,9 +63,11 @@ impl Job for Emptying {
 }
 
 impl<C: Client> Users<C> {
-    /// Removes everything of this run.
+    /// Removes everything of this run, also after an error in the middle of something.
     pub(crate) fn remove(&mut self) -> Result<(), FilesError> {
         self.give_up();
+        // What still had no answer must not be answered in the middle of this.
+        self.client.renew()?;
         let tree = &self.state.tree;
         let files = tree
             .files

@@ -146,9 +146,21 @@ pub(crate) fn survey<P: Port>(instance: &mut Instance<P>) -> Result<Vec<u64>, Pa
     Ok(versions)
 }
 
+/// What is kept or lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Transactions of a database.
+    #[default]
+    Transactions,
+    /// Names and KiB of files that a server had acknowledged as stable.
+    Stable,
+}
+
 /// What was found of what was acknowledged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
+    /// What is counted.
+    pub(crate) what: Kept,
     /// Transactions acknowledged before the cut.
     pub(crate) acknowledged: u64,
     /// Of them, not there, or not whole.

@@ -15,8 +15,9 @@ use crate::ports::{PageEngine, StackPort};
 use crate::signals;
 use crate::trial::drive;
 use crate::turn::Turn;
+use anyhow::Context;
 use pages::PagesError;
-use plan::{End, PowerCut};
+use plan::{End, PowerCut, Random};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Ended for Engine<'_, '_> {
         let stand = opened.stand;
         let ending = Ending::of(cut.end, &self.site.luns, stand, opened.pool().map(Pooled::zpool));
         let work = Work {
-            cut,
+            random: cut.work.random().context("the work of a database")?,
             after,
             seed: work_seed,
             before: self.before.take(),
@@ -63,6 +64,7 @@ impl Ended for Engine<'_, '_> {
             acknowledged: Found::acknowledged(&worked.logs),
             up_ns: back.up_ns,
             found,
+            more: Vec::new(),
         })
     }
 
@@ -93,7 +95,7 @@ struct Worked {
 
 /// The work of one cut.
 struct Work<'a> {
-    cut: &'a PowerCut,
+    random: &'a Random,
     after: Duration,
     seed: u64,
     before: Option<Vec<u64>>,
@@ -111,8 +113,8 @@ impl Work<'_> {
         let mut logs: Vec<Log> = instance.ports_mut().map(|_| Log::default()).collect();
         let (moment, killed) = (Moment::default(), AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
-        let pacing = drive::random_pacing(&self.cut.work, None, &stop);
-        if self.cut.work.update_pct == 0 {
+        let pacing = drive::random_pacing(self.random, None, &stop);
+        if self.random.update_pct == 0 {
             // Nothing will be acknowledged, and there is nothing to wait for.
             moment.begin();
         }
@@ -147,7 +149,7 @@ impl Work<'_> {
         pacing: &workloads::Pacing,
         (killed, moment): (&AtomicBool, &Moment),
     ) -> Result<(), PagesError> {
-        let operations = instance.random(&drive::random_work(&self.cut.work), self.seed)?;
+        let operations = instance.random(&drive::random_work(self.random), self.seed)?;
         let mut logged: Vec<Logged<'_, '_, StackPort>> = operations
             .into_iter()
             .zip(logs)

@@ -2,7 +2,7 @@
 //!
 //! Takes one cut after the other, gives what the ledger records. Prevents: a kill told in the words of a power cut.
 
-use crate::cuts::acknowledged::Found;
+use crate::cuts::acknowledged::{Found, Kept};
 use crate::cuts::ending::{Gone, With};
 use crate::full;
 use crate::surroundings::Seen;
@@ -19,6 +19,8 @@ pub(crate) struct Cut {
     pub(crate) up_ns: u64,
     /// `Err`: it could not be brought up, and why.
     pub(crate) found: Result<Found, String>,
+    /// Counts of this kind of database alone, which add up.
+    pub(crate) more: Vec<(Measure, f64)>,
 }
 
 /// What the cuts or kills of a phase come to.
@@ -75,6 +77,12 @@ impl Sum {
             (Measure::CutsUpNs, total(|cut| cut.up_ns)),
         ];
         measures.extend(self.reached());
+        for (measure, count) in self.cuts.iter().flat_map(|cut| &cut.more) {
+            match measures.iter_mut().find(|(known, _)| known == measure) {
+                Some((_, sum)) => *sum += count,
+                None => measures.push((*measure, *count)),
+            }
+        }
         let mut seen = Seen::default();
         for (nth, cut) in self.cuts.iter().enumerate().filter(|(_, cut)| cut.is_loss()) {
             seen.notes.push(cut.words(self.end, nth + 1));
@@ -111,8 +119,10 @@ impl Sum {
     fn kept(&self) -> String {
         let acknowledged: u64 = self.cuts.iter().map(|cut| cut.acknowledged).sum();
         let made = self.cuts.len();
+        let found = self.cuts.iter().find_map(|cut| cut.found.as_ref().ok());
+        let what = noun(found.map(|found| found.what).unwrap_or_default());
         match self.end {
-            End::PowerCut => format!("{made} power cuts: kept all {acknowledged} acknowledged transactions"),
+            End::PowerCut => format!("{made} power cuts: kept all {acknowledged} {what}"),
             End::Kill => {
                 let count = |of: fn(With) -> bool| self.cuts.iter().filter(|cut| of(cut.gone.with)).count() as f64;
                 let (forced, pools) = (
@@ -120,10 +130,7 @@ impl Sum {
                     count(|with| with == With::PoolProcess),
                 );
                 let how = report::kill_words(made as f64, forced, pools);
-                format!(
-                    "{how}: kept all {acknowledged} acknowledged transactions; {}",
-                    report::KILL_IS_WEAKER
-                )
+                format!("{how}: kept all {acknowledged} {what}; {}", report::KILL_IS_WEAKER)
             }
         }
     }
@@ -139,10 +146,11 @@ impl Cut {
         let what = match &self.found {
             Err(why) => format!("not brought up: {why}"),
             Ok(found) => {
-                let mut what = format!(
-                    "{} of {} acknowledged transactions lost, {} half there, {} pages older than before",
-                    found.lost, found.acknowledged, found.half, found.older
-                );
+                let mut what = format!("{} of {} {} lost", found.lost, found.acknowledged, noun(found.what));
+                if found.what == Kept::Transactions {
+                    let (half, older) = (found.half, found.older);
+                    what.push_str(&format!(", {half} half there, {older} pages older than before"));
+                }
                 for example in &found.examples {
                     what.push_str("; ");
                     what.push_str(example);
@@ -151,6 +159,14 @@ impl Cut {
             }
         };
         format!("{} {nth}, after {seconds:.3} s of work, DATA LOST: {what}", end.noun())
+    }
+}
+
+/// What was acknowledged, in words.
+fn noun(what: Kept) -> &'static str {
+    match what {
+        Kept::Transactions => report::ACKNOWLEDGED,
+        Kept::Stable => report::ACKNOWLEDGED_BY_A_FILE_SERVER,
     }
 }
 
@@ -171,6 +187,7 @@ mod tests {
             acknowledged: 3,
             up_ns: 1,
             found: Ok(found),
+            more: vec![(Measure::CutsNames, 2.0)],
         });
         sum
     }
@@ -189,6 +206,34 @@ mod tests {
             pool.contains("(the process of its pool ended too)") && !pool.contains("forced down"),
             "{pool}"
         );
+    }
+
+    #[test]
+    fn counts_of_one_kind_add_up_and_are_told_in_its_words() {
+        let mut sum = sum(0);
+        for cut in [1, 2] {
+            let found = Found {
+                what: Kept::Stable,
+                ..Found::default()
+            };
+            sum.cuts.push(Cut {
+                after: Duration::from_millis(cut),
+                gone: Gone::default(),
+                acknowledged: 3,
+                up_ns: 1,
+                found: Ok(found),
+                more: vec![(Measure::CutsNames, 2.0)],
+            });
+        }
+        let done = sum.done(Duration::ZERO);
+        assert!(
+            done.measures.contains(&(Measure::CutsNames, 6.0)),
+            "{:?}",
+            done.measures
+        );
+        sum.cuts.remove(0);
+        let told = sum.done(Duration::ZERO).seen.remarks.join(" ");
+        assert!(told.contains("kept all 6 names and KiB"), "{told}");
     }
 
     #[test]

@@ -81,6 +81,7 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
         let sessions = kind.slob_work().map(|work| work.sessions);
         let sessions = sessions.or(kind.age().map(|age| age.sessions));
         let sessions = sessions.or(kind.serving().map(|serving| serving.sessions));
+        let sessions = sessions.or(kind.cut().map(|cut| cut.work.sessions()));
         match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
             Some(sessions) => most(&mut random, sessions),
             None => {

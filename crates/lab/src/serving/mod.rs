@@ -4,10 +4,13 @@
 //! than the next one's.
 
 mod ceiling;
+mod cut;
 mod place;
 mod point;
 mod ramp;
 mod rows;
+mod server;
+mod tree;
 pub(crate) mod trial;
 mod work;
 

@@ -2,16 +2,13 @@
 //!
 //! Prevents: a study of a server that this machine cannot start, found out when its stacks have been built.
 
+use super::server::{PATIENCE, Server};
 use crate::host::stand::Stand;
 use anyhow::Context;
 use files::{LocalDirectory, NfsServer, Place};
 use ledger::Skipped;
-use plan::{Access, Files, Protocol, Stack};
+use plan::{Access, Files, Stack};
 use std::net::{IpAddr, ToSocketAddrs};
-use std::time::Duration;
-
-/// No answer for so long, and the phase ends.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that was there, as a study names it.
 struct Address {
@@ -23,19 +20,19 @@ struct Address {
 
 /// Why this machine cannot serve a stack's files, and the cure.
 pub fn unable(stack: &Stack) -> Option<Skipped> {
-    let files = stack.engine.files()?;
-    if files.protocol == Protocol::Posix || stack.kind.server().is_some() {
-        return None;
-    }
-    Some(Skipped {
-        reason: "this version starts no NFS server".to_string(),
-        cure: "write protocol = \"posix\", or name a server: kind = \"server\", url = \"nfs://HOST/EXPORT\""
-            .to_string(),
+    let asked = stack.engine.files()?.server?;
+    let here = stacks::file_servers().into_iter().find(|here| here.server == asked)?;
+    (!here.able).then_some(Skipped {
+        reason: here.reason,
+        cure: here.cure,
     })
 }
 
-/// The place of a stack.
-pub(super) fn of(stand: &Stand, files: &Files, sessions: u32) -> anyhow::Result<Place> {
+/// The place of a stack; `server`: the one that was started for it.
+pub(super) fn of(stand: &Stand, files: &Files, sessions: u32, server: Option<&Server>) -> anyhow::Result<Place> {
+    if let Some(server) = server {
+        return server.place().map(Place::Nfs3);
+    }
     if let Some(url) = stand.stack.kind.server() {
         return there(url, files).map(Place::Nfs3);
     }

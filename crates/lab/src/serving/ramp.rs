@@ -1,9 +1,12 @@
 //! A phase of file serving: the points of its ramp, one after the other on one tree, until response passes the limit,
 //! the load is not reached, or the points end.
 //!
-//! Prevents: a rate of a stack whose files are wrong (all of them are read at the end).
+//! Prevents: a rate of a stack whose files are wrong (all of them are read at the end), and files that stay where the
+//! phase was not allowed to end in good order.
 
 use super::point::{Ramp, Ran, is_full};
+use super::server::Server;
+use super::tree::Tree;
 use super::{ceiling, place, rows, work};
 use crate::host::observed::Host;
 use crate::host::stand::Stand;
@@ -25,6 +28,8 @@ pub(super) struct Work<'a> {
     pub(super) phase: &'a Phase,
     pub(super) serving: &'a Serving,
     pub(super) seed: u64,
+    /// The server that was started for the stack.
+    pub(super) server: Option<&'a Server>,
 }
 
 impl Work<'_> {
@@ -33,10 +38,22 @@ impl Work<'_> {
         self.stand.built.check()?;
         let run = (self.seed ^ (self.seed >> 32)) as u32;
         let config = work::config(self.serving, self.files, run, self.seed)?;
-        let place = place::of(self.stand, self.files, self.serving.sessions)?;
-        let mut tree = files::Serving::begin(config, place)?;
+        let place = place::of(self.stand, self.files, self.serving.sessions, self.server)?;
+        // What lies on LUNs goes with the stack; elsewhere it is ours to take away.
+        let mut tree = Tree::begin(config, place, self.stand.stack.data.is_none())?;
+        let worked = self.work(&mut tree, host);
+        if self.stand.stack.data.is_none() {
+            self.around.doing(self.phase, " · removing the files");
+        }
+        tree.end(worked).map_err(|error| match self.server {
+            Some(server) => server.blame(error),
+            None => error,
+        })
+    }
+
+    fn work(&self, tree: &mut files::Serving, host: &mut Host<'_>) -> anyhow::Result<Done> {
         let mut points = Vec::new();
-        let ended = self.points(&mut tree, host, &mut points);
+        let ended = self.points(tree, host, &mut points);
         let full = match ended {
             Err(error) if is_full(&error) => Some(crate::full::words(0, 0)),
             Err(error) => return Err(error),
@@ -50,11 +67,6 @@ impl Work<'_> {
             Some(_) => None,
         };
         let data_bytes = tree.tree().bytes;
-        // What lies there goes with the stack; in a directory of the user's it is ours to take away.
-        if self.stand.stack.data.is_none() {
-            self.around.doing(self.phase, " · removing the files");
-            tree.remove()?;
-        }
         self.done(points, full, audit, data_bytes)
     }
 
@@ -122,7 +134,12 @@ impl Work<'_> {
             seen,
             driven,
             full,
-            serving: Some(rows::serving(self.serving, self.files, None, rows)),
+            serving: Some(rows::serving(
+                self.serving,
+                self.files,
+                self.server.map(Server::version),
+                rows,
+            )),
             ..Done::default()
         })
     }

@@ -6,7 +6,7 @@ use super::work;
 use crate::record;
 use crate::surroundings::Seen;
 use files::{Counts, Point};
-use ledger::{FileServing, LoadPoint, Measure, PointMeasure};
+use ledger::{FileServing, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, LimitOf, Protocol, Serving};
 
 /// What was counted of a point's answers.
@@ -101,44 +101,18 @@ pub(super) fn together(all: Vec<Seen>) -> Seen {
 }
 
 fn first(measure: Measure, value: f64, points: f64) -> f64 {
-    if measure.unit() == "share" {
-        value / points
-    } else {
-        value
+    match measure.nature() {
+        Nature::Share => value / points,
+        Nature::Amount | Nature::Level => value,
     }
 }
 
 fn combined(measure: Measure, known: f64, value: f64, points: f64) -> f64 {
-    match measure.unit() {
-        "share" => known + value / points,
-        "ns" | "requests" | "flushes" | "calls" | "answers" | "operations" | "seeks" | "accesses" | "commits" => {
-            known + value
-        }
-        "bytes" if !is_level(measure) => known + value,
-        _ => known.max(value),
+    match measure.nature() {
+        Nature::Share => known + value / points,
+        Nature::Amount => known + value,
+        Nature::Level => known.max(value),
     }
-}
-
-/// Bytes that are there, not moved.
-fn is_level(measure: Measure) -> bool {
-    use Measure as M;
-    matches!(
-        measure,
-        M::MemoryCacheBytesPeak
-            | M::MemoryOwnBytesPeak
-            | M::MemoryDirtyPeak
-            | M::MemoryTotalBytesPeak
-            | M::MemoryServerBytesPeak
-            | M::MemoryBudgetBytes
-            | M::LunUsedBytes
-            | M::DataBytes
-            | M::ArcBytes
-            | M::ArcMaxBytes
-            | M::PoolProcessBytes
-            | M::ModelUnflushedBytes
-            | M::ModelKeptBytes
-            | M::ModelPhysicalBytes
-    )
 }
 
 #[cfg(test)]
@@ -154,6 +128,8 @@ mod tests {
                 (Measure::MemoryTotalBytesPeak, 7.0 * factor),
                 (Measure::CpuIdleShare, 0.2 * factor),
                 (Measure::CpuCores, 2.0),
+                (Measure::EngineCacheBytes, 64.0),
+                (Measure::DeviceErrors, 1.0),
             ],
             ..Seen::default()
         };
@@ -164,5 +140,6 @@ mod tests {
         assert_eq!(of(Measure::MemoryTotalBytesPeak), 21.0);
         assert!((of(Measure::CpuIdleShare) - 0.4).abs() < 1e-9);
         assert_eq!(of(Measure::CpuCores), 2.0);
+        assert_eq!((of(Measure::EngineCacheBytes), of(Measure::DeviceErrors)), (64.0, 3.0));
     }
 }

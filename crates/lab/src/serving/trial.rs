@@ -1,8 +1,12 @@
 //! A trial of file serving: the stack's directory served, driven through the phases, taken down.
 //!
-//! Takes a stack that stands; gives rows of the ledger. Prevents: a stack whose caches are warm from the phase before.
+//! Takes a stack that stands; gives rows of the ledger. A server that is started for it ends with the trial: the
+//! journal stops it whatever happens. Prevents: a stack, or a server, whose caches are warm from the phase before.
 
+use super::cut::Served;
 use super::ramp::Work;
+use super::server::Server;
+use crate::cuts;
 use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::host::stand::Stand;
@@ -27,34 +31,64 @@ pub(crate) struct Trial<'a> {
 
 /// Runs one trial.
 pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<()> {
-    let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
+    let stand = trial.stand;
+    let files = stand.stack.engine.files().context("a stack whose files are served")?;
+    let mut server = Server::make((stand, files), &site.work_dir, &mut site.journal)?;
+    // From here on nothing is journalled.
+    let site = &*site;
     let (places, devices) = observed(ledger, trial)?;
     let around = Around {
-        study,
+        study: trial.study,
         sizes: None,
         trial: trial.id,
         stack: &stand.name,
-        turn,
+        turn: trial.turn,
         fixed: vec![(Measure::StackDataCopies, f64::from(stand.data_copies()))],
     };
-    let files = stand.stack.engine.files().context("a stack whose files are served")?;
-    for (ordinal, phase) in study.phases.iter().enumerate() {
-        signals::check(turn.cancel)?;
-        let PhaseKind::Files(serving) = &phase.kind else {
-            anyhow::bail!("{}: a file server can't run it", phase.name);
-        };
+    for (ordinal, phase) in trial.study.phases.iter().enumerate() {
+        signals::check(trial.turn.cancel)?;
         site.drop_caches()?;
         site.luns.warm(&stand.stack)?;
-        let mut host = host(site, stand, (&devices, &places), None);
-        let work = Work {
-            around: &around,
-            stand,
-            files,
-            phase,
-            serving,
-            seed: phase_seed(turn.block.seed, ordinal),
+        if let Some(server) = &mut server {
+            // Anew, so that it remembers nothing of the phase before.
+            around.doing(phase, " · starting the server");
+            server.start(&site.journal)?;
+        }
+        let seed = phase_seed(trial.turn.block.seed, ordinal);
+        let after = match (&phase.kind, &mut server) {
+            (PhaseKind::Files(serving), server) => {
+                let pid = server.as_ref().and_then(Server::pid);
+                let mut host = host(site, stand, (&devices, &places), pid);
+                let work = Work {
+                    around: &around,
+                    stand,
+                    files,
+                    phase,
+                    serving,
+                    seed,
+                    server: server.as_ref(),
+                };
+                around.recorded(ledger, ordinal, || work.run(&mut host))?
+            }
+            (PhaseKind::PowerCut(_), Some(server)) => {
+                let mut served = Served {
+                    site,
+                    stand,
+                    files,
+                    server,
+                    cancel: trial.turn.cancel,
+                    seed,
+                    made: 0,
+                    tree: None,
+                };
+                cuts::phase::run(&around, ledger, ordinal, &mut served)?
+            }
+            _ => anyhow::bail!("{}: a file server can't run it", phase.name),
         };
-        if around.recorded(ledger, ordinal, || work.run(&mut host))? == After::Full {
+        if let Some(server) = &server {
+            server.kill()?;
+        }
+        if after == After::Full {
             break;
         }
     }

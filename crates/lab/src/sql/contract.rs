@@ -203,7 +203,7 @@ pub(super) fn company(study: &Study) -> anyhow::Result<Option<Scale>> {
 
 /// The most sessions of any phase.
 pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
-    let of = |phase: &Phase| phase.kind.cut().map_or(0, |cut| cut.work.sessions);
+    let of = |phase: &Phase| phase.kind.cut().map_or(0, |cut| cut.work.sessions());
     trial.study.phases.iter().map(of).max().unwrap_or(1)
 }
 

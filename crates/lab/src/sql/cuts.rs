@@ -95,7 +95,7 @@ impl Ended for Database<'_> {
             None => database.kept()?,
         };
         let ending = Ending::of(cut.end, &self.site.luns, stand, None);
-        let sessions = cut.work.sessions as usize;
+        let sessions = cut.work.sessions() as usize;
         let first: Vec<u64> = before.next(&self.last).into_iter().take(sessions).collect();
         let worked = database.work(&first, after, &|| ending.strike())?;
         self.last = first.into_iter().zip(worked).collect();
@@ -114,6 +114,7 @@ impl Ended for Database<'_> {
             acknowledged: self.last.iter().map(|(first, last)| last + 1 - first).sum(),
             up_ns: back.up_ns,
             found,
+            more: Vec::new(),
         })
     }
 

@@ -25,7 +25,7 @@ pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
 pub use histogram::{HistogramRow, Stamp};
 pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
 pub use keys::{PhaseId, TrialId};
-pub use measure::Measure;
+pub use measure::{Measure, Nature};
 pub use serving::{FileServing, LoadPoint, PointMeasure};
 pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
 

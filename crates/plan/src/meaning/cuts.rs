@@ -7,7 +7,7 @@
 use super::settle::{Settle, or};
 use crate::error::{Findings, Span};
 use crate::study::{
-    DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Random, Stack, StackKind, Study, ZfsWay,
+    CutWork, DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Stack, StackKind, Study, ZfsWay,
 };
 use crate::units::{Bytes, Duration};
 use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
@@ -16,7 +16,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// Longest work before a cut or a kill: whoever wants more of it makes more cuts.
 const LATEST_MAX: Duration = Duration(3_600_000 * MILLISECOND);
 
-pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &mut Settle<'_>) -> PowerCut {
+pub(super) fn power_cut(phase: &WrittenPhase, work: CutWork, end: End, settle: &mut Settle<'_>) -> PowerCut {
     let home = &phase.span;
     let (count, key, what, ends_with) = match end {
         End::PowerCut => (&phase.cuts, "cuts", "cut", "with the power"),
@@ -111,35 +111,62 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
     faults
 }
 
-/// Under a database in SQL sessions write rows that can be looked up: SLOB's parameters have no meaning there.
-pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &mut Findings) {
-    let span = |at: Option<&Span>| at.cloned();
-    let asked = [
-        ("update_pct", span(phase.update_pct.as_ref().map(|at| &at.span))),
-        ("scan_pct", span(phase.scan_pct.as_ref().map(|at| &at.span))),
-        ("work_unit", span(phase.work_unit.as_ref().map(|at| &at.span))),
-        ("redo_stress", span(phase.redo_stress.as_ref().map(|at| &at.span))),
-        ("outstanding", span(phase.outstanding.as_ref().map(|at| &at.span))),
+/// Keys of random work that stand in a phase.
+fn of_random(phase: &WrittenPhase) -> impl Iterator<Item = (&'static str, &Span)> {
+    [
+        ("update_pct", phase.update_pct.as_ref().map(|at| &at.span)),
+        ("scan_pct", phase.scan_pct.as_ref().map(|at| &at.span)),
+        ("work_unit", phase.work_unit.as_ref().map(|at| &at.span)),
+        ("redo_stress", phase.redo_stress.as_ref().map(|at| &at.span)),
+        ("outstanding", phase.outstanding.as_ref().map(|at| &at.span)),
         (
             "think_tm_frequency",
-            span(phase.think_tm_frequency.as_ref().map(|at| &at.span)),
+            phase.think_tm_frequency.as_ref().map(|at| &at.span),
         ),
         (
             "hot_schema_frequency",
-            span(phase.hot_schema_frequency.as_ref().map(|at| &at.span)),
+            phase.hot_schema_frequency.as_ref().map(|at| &at.span),
         ),
-        ("rate", span(phase.rate.as_ref().map(|at| &at.span))),
-    ];
-    for (key, at) in asked {
-        if let Some(at) = at {
-            let (what, count) = match end {
-                End::PowerCut => ("power cut", "cuts"),
-                End::Kill => ("kill", "kills"),
-            };
-            let message = format!("a {what} under a database in SQL has no `{key}`: each session writes rows");
-            let cure = format!("remove it; `sessions`, `{count}`, `earliest` and `latest` remain");
-            findings.add(&at, message, cure);
-        }
+        ("rate", phase.rate.as_ref().map(|at| &at.span)),
+    ]
+    .into_iter()
+    .filter_map(|(key, at)| Some((key, at?)))
+}
+
+/// Keys of the work of a file server that stand in a phase.
+fn of_files(phase: &WrittenPhase) -> impl Iterator<Item = (&'static str, &Span)> {
+    [
+        ("mix", phase.mix.as_ref().map(|at| &at.span)),
+        ("work", phase.work.as_ref().map(|at| &at.span)),
+        ("data_size", phase.data_size.as_ref().map(|at| &at.span)),
+        ("accessed", phase.accessed.as_ref().map(|at| &at.span)),
+        ("sizes", phase.sizes.as_ref().map(|at| &at.span)),
+        (
+            "files_per_directory",
+            phase.files_per_directory.as_ref().map(|at| &at.span),
+        ),
+        ("lookups_failed", phase.lookups_failed.as_ref().map(|at| &at.span)),
+        ("append", phase.append.as_ref().map(|at| &at.span)),
+        ("stable", phase.stable.as_ref().map(|at| &at.span)),
+    ]
+    .into_iter()
+    .filter_map(|(key, at)| Some((key, at?)))
+}
+
+fn count_key(end: End) -> &'static str {
+    match end {
+        End::PowerCut => "cuts",
+        End::Kill => "kills",
+    }
+}
+
+/// Under a database in SQL sessions write rows that can be looked up: SLOB's parameters have no meaning there.
+pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &mut Findings) {
+    for (key, at) in of_random(phase) {
+        let (what, count) = (end.noun(), count_key(end));
+        let message = format!("a {what} under a database in SQL has no `{key}`: each session writes rows");
+        let cure = format!("remove it; `sessions`, `{count}`, `earliest` and `latest` remain");
+        findings.add(at, message, cure);
     }
     if study.phases.iter().any(|phase| phase.kind.cut().is_none()) {
         let message = match end {
@@ -147,6 +174,25 @@ pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &m
             End::Kill => "a study of a database in SQL kills it or measures, not both",
         };
         findings.add(&phase.span, message, "make two studies of it");
+    }
+}
+
+/// Under a file server SLOB's parameters have no meaning, and under a database those of files have none.
+pub(super) fn foreign_work(phase: &WrittenPhase, work: &CutWork, end: End, findings: &mut Findings) {
+    let what = end.noun();
+    match work {
+        CutWork::Files(_) => of_random(phase).for_each(|(key, at)| {
+            let message = format!("a {what} under a file server has no `{key}`");
+            findings.add(
+                at,
+                message,
+                "remove it: `mix`, `work` and what belongs to them say what users do",
+            );
+        }),
+        CutWork::Random(_) => of_files(phase).for_each(|(key, at)| {
+            let message = format!("`{key}` is of file serving, and this study serves no files");
+            findings.add(at, message, "remove it, or write [files] instead of [database]");
+        }),
     }
 }
 

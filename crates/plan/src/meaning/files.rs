@@ -57,6 +57,31 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
 pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut Settle<'_>) -> Serving {
     // By system calls a session is a thread.
     let posix = files.protocol.as_ref().is_none_or(|at| at.value == Protocol::Posix);
+    let (data_per_load, data_size) = data(phase, settle);
+    Serving {
+        load: load(phase, settle),
+        until: until(phase, settle),
+        reached: share(&phase.reached, "reached", Share(0.95), settle),
+        warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
+        arrival: value_or(&phase.arrival, FileArrival::Poisson),
+        data_per_load,
+        data_size,
+        ..users(phase, (if posix { 32 } else { 256 }, 0.1), settle)
+    }
+}
+
+/// What users do until a power cut or a kill ends it. More of the files are worked on, for each must be found again.
+pub(super) fn under_a_cut(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving {
+    let usual = Bytes(16 * KIB * KIB);
+    let (_, data_size) = data(phase, settle);
+    Serving {
+        data_size: data_size.or(Some(Bytes(settle.scaled(usual.0)))),
+        ..users(phase, (32, 1.0), settle)
+    }
+}
+
+/// The work and its tree, of so many sessions and this share of the files unless the phase says otherwise; no load.
+fn users(phase: &WrittenPhase, (sessions, accessed): (u32, f64), settle: &mut Settle<'_>) -> Serving {
     let (mix, work) = work(phase, settle);
     let plain = !matches!(&mix, FileMixed::Mix(FileMix::Build) | FileMixed::Steps);
     let usual = |of_mix: f64, of_rows: f64| Share(if plain { of_mix } else { of_rows });
@@ -65,22 +90,16 @@ pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut S
     } else {
         0.0
     });
-    let (data_per_load, data_size) = data(phase, settle);
     let serving = Serving {
-        load: load(phase, settle),
-        until: until(phase, settle),
-        reached: share(&phase.reached, "reached", Share(0.95), settle),
-        warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
-        arrival: value_or(&phase.arrival, FileArrival::Poisson),
-        sessions: settle.count(
-            &phase.sessions,
-            "sessions",
-            if posix { 32 } else { 256 },
-            1..=SESSIONS_MAX,
-        ),
-        data_per_load,
-        data_size,
-        accessed: share(&phase.accessed, "accessed", usual(0.1, 1.0), settle),
+        load: Vec::new(),
+        until: None,
+        reached: Share(1.0),
+        warm_up: Duration(0),
+        arrival: FileArrival::Poisson,
+        sessions: settle.count(&phase.sessions, "sessions", sessions, 1..=SESSIONS_MAX),
+        data_per_load: None,
+        data_size: None,
+        accessed: share(&phase.accessed, "accessed", usual(accessed, 1.0), settle),
         sizes: sizes(phase, (&mix, work), settle),
         files_per_directory: settle.count(
             &phase.files_per_directory,

@@ -7,7 +7,7 @@ use super::settle::{MIB, MINUTE, SECOND, Settle, or, value_or};
 use super::{cuts, files, moves, questions, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
-use crate::study::{Age, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::study::{Age, CutWork, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, PhaseWord, StackWord, WrittenHotspot, WrittenPhase, WrittenStack, WrittenStudy, nearest};
 
@@ -43,19 +43,17 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
                 let serving = files::serving(phase, &written.files, settle);
                 (PhaseKind::Files(serving), Some(Duration(20 * SECOND)))
             }
-            PhaseWord::PowerCut => {
-                let work = random(phase, settle);
-                (
-                    PhaseKind::PowerCut(cuts::power_cut(phase, work, End::PowerCut, settle)),
-                    None,
-                )
-            }
-            PhaseWord::Kill => {
-                let work = random(phase, settle);
-                (
-                    PhaseKind::PowerCut(cuts::power_cut(phase, work, End::Kill, settle)),
-                    None,
-                )
+            PhaseWord::PowerCut | PhaseWord::Kill => {
+                let end = match kind.value {
+                    PhaseWord::Kill => End::Kill,
+                    _ => End::PowerCut,
+                };
+                let work = match written.files.span {
+                    Some(_) => CutWork::Files(files::under_a_cut(phase, settle)),
+                    None => CutWork::Random(random(phase, settle)),
+                };
+                cuts::foreign_work(phase, &work, end, settle.findings);
+                (PhaseKind::PowerCut(cuts::power_cut(phase, work, end, settle)), None)
             }
         };
         let time = or(&phase.time, usual, &phase.span);

@@ -2,6 +2,7 @@
 //!
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
+use super::files::Serving;
 use super::random::Random;
 use crate::shown::{Keys, Shown, quoted, table};
 use crate::units::{Bytes, Duration};
@@ -35,7 +36,7 @@ impl End {
     }
 }
 
-/// Random work that is ended at a moment that the seed chooses.
+/// Work that is ended at a moment that the seed chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PowerCut {
     /// By what.
@@ -47,7 +48,49 @@ pub struct PowerCut {
     /// and not after this one.
     pub latest: Duration,
     /// The work.
-    pub work: Random,
+    pub work: CutWork,
+}
+
+/// What is under way when it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CutWork {
+    /// Random work on a database.
+    Random(Random),
+    /// Users of a file server, each with its next operation when the last is done; no load, no limit, data of one size.
+    Files(Serving),
+}
+
+impl CutWork {
+    /// Of a database.
+    pub fn random(&self) -> Option<&Random> {
+        match self {
+            CutWork::Random(random) => Some(random),
+            CutWork::Files(_) => None,
+        }
+    }
+
+    /// Of a file server.
+    pub fn serving(&self) -> Option<&Serving> {
+        match self {
+            CutWork::Files(serving) => Some(serving),
+            CutWork::Random(_) => None,
+        }
+    }
+
+    /// Sessions in all.
+    pub fn sessions(&self) -> u32 {
+        match self {
+            CutWork::Random(random) => random.sessions,
+            CutWork::Files(serving) => serving.sessions,
+        }
+    }
+
+    fn keys(&self) -> Keys {
+        match self {
+            CutWork::Random(random) => random.keys(),
+            CutWork::Files(serving) => serving.keys_of_a_cut(),
+        }
+    }
 }
 
 impl PowerCut {

@@ -2,7 +2,7 @@
 //!
 //! Part of [`crate::Study`]. Prevents: a load that one room takes for a rate and another for a number of users.
 
-use crate::shown::{Shown, list, quoted, table};
+use crate::shown::{Keys, Shown, list, quoted, table};
 use crate::units::{Bytes, Duration, Rate, Share};
 use crate::word::Word;
 
@@ -46,6 +46,13 @@ pub enum FileServer {
     Ganesha,
     /// The kernel's own.
     Kernel,
+}
+
+impl FileServer {
+    /// As a study writes it.
+    pub fn word(self) -> &'static str {
+        Word::word(&self)
+    }
 }
 
 settled! {
@@ -194,7 +201,15 @@ impl Serving {
 
     /// Bytes of the data at the highest load.
     pub fn data_bytes_most(&self) -> u64 {
-        self.load.last().map_or(0, |rate| self.data_bytes(*rate))
+        let one_size = self.data_size.map_or(0, |bytes| bytes.0);
+        self.load.last().map_or(one_size, |rate| self.data_bytes(*rate))
+    }
+
+    /// Its keys under a power cut or a kill, where nothing is due at a rate.
+    pub(crate) fn keys_of_a_cut(&self) -> Keys {
+        let of_a_ramp = ["load", "until", "reached", "warm_up", "arrival"];
+        let keys = self.keys().into_iter();
+        keys.filter(|(key, _)| !of_a_ramp.contains(key)).collect()
     }
 
     /// Time of all points, warm-ups included, `time` each.

@@ -16,7 +16,7 @@ mod stack;
 mod volume;
 mod zfs;
 
-pub use cut::{DeviceFault, End, FaultKind, PowerCut};
+pub use cut::{CutWork, DeviceFault, End, FaultKind, PowerCut};
 pub use database::{Database, Scale, TornPages};
 pub(crate) use device::usual as usual_preset;
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};

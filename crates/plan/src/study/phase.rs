@@ -60,7 +60,7 @@ pub enum PhaseKind {
     Tpch(Tpch),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
-    /// Random work that a power cut or a kill ends in the middle, again and again.
+    /// Random work, or that of a file server, that a power cut or a kill ends in the middle, again and again.
     PowerCut(PowerCut),
     /// A ramp of loads on a tree of files.
     Files(Serving),
@@ -106,7 +106,7 @@ impl PhaseKind {
         match self {
             PhaseKind::Random(random) => Some(random),
             PhaseKind::Rebalance(change) => Some(&change.work),
-            PhaseKind::PowerCut(cut) => Some(&cut.work),
+            PhaseKind::PowerCut(cut) => cut.work.random(),
             _ => None,
         }
     }

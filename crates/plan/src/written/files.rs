@@ -15,11 +15,10 @@ use Protocol::Nfs3;
 written! {
     /// `[files]`.
     struct WrittenFiles of Protocol {
-        /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP, in this version to a
-        /// stack of kind `server` only)
+        /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP)
         protocol: Protocol = "`\"posix\"`; with a stack of kind `server`: `\"nfs3\"`";
-        /// who serves a stack that has no server: `ganesha` or `kernel`. This version starts neither, and skips such
-        /// stacks
+        /// who serves a stack that has no server: `ganesha` (nfs-ganesha, started anew for each phase) or `kernel`
+        /// (this version does not start it, and skips such stacks)
         server: FileServer [Nfs3] = "`\"ganesha\"`";
         /// TCP connections of all users together, 1 to 64
         connections: u64 [Nfs3] = "`4`";

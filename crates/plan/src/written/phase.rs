@@ -36,7 +36,7 @@ written! {
         /// sessions of the whole instance (SLOB: threads per schema times schemas); of file serving, most operations on
         /// their way at once, up to 65,535
         sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] =
-            "`64`; of file serving `256`, with `posix` `32`";
+            "`64`; of file serving `256`, with `posix` or under a cut `32`";
         /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
         work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
         /// operations of each session; 0: until the time is over
@@ -149,9 +149,9 @@ written! {
         faults: Vec<WrittenFault> => read_faults "list" [Random, Scan, Age, Rebalance] = "`[]`";
         /// calls of each operation: `sfs97`, `sfs93`, `build`, or whole percents, together 100:
         /// `{ read = 60, write = 30, commit = 10 }`. Not with `work`
-        mix: Mixed [Files] = "`\"sfs97\"`";
+        mix: Mixed [Files, PowerCut, Kill] = "`\"sfs97\"`";
         /// instead of a mix, steps in a row: `fileserver`, `varmail`, `webserver`
-        work: FileSteps | "none" [Files] = "`\"none\"`";
+        work: FileSteps | "none" [Files, PowerCut, Kill] = "`\"none\"`";
         /// operations a second of each point, ascending: one rate, a list, or `{ from = "500/s", step = "500/s", points
         /// = 10 }`; at most 100 points
         load: Load [Files] = "*required*";
@@ -167,20 +167,21 @@ written! {
         /// bytes of data for each operation a second: they grow with the load. SFS has 10 MB
         data_per_load: Bytes [Files] = "`\"100kB\"`";
         /// bytes of data, the same at each load; not with `data_per_load`
-        data_size: Bytes [Files] = "by `data_per_load`";
+        data_size: Bytes [Files, PowerCut, Kill] = "by `data_per_load`; under a cut or a kill `\"16MiB\"`";
         /// of the files; the others lie there
-        accessed: Share [Files] = "`\"10%\"`; with `build` and `work` `\"100%\"`";
+        accessed: Share [Files, PowerCut, Kill] = "`\"10%\"`; with `build`, `work`, a cut or a kill `\"100%\"`";
         /// of files: `"sfs97"`, one size, or sizes with whole percents: `[["1KiB", 33], ["16KiB", 67]]`; whole KiB
-        sizes: SizesOf [Files] =
+        sizes: SizesOf [Files, PowerCut, Kill] =
             "`\"sfs97\"`; `build`, `varmail`, `webserver`: `\"16KiB\"`; `fileserver`: `\"128KiB\"`";
         /// files in a directory, 1 to 100,000
-        files_per_directory: u64 [Files] = "`30`; `build`: `100`; `fileserver`: `20`; `varmail`, `webserver`: `1000`";
+        files_per_directory: u64 [Files, PowerCut, Kill] =
+            "`30`; `build`: `100`; `fileserver`: `20`; `varmail`, `webserver`: `1000`";
         /// of lookups: names that are not there
-        lookups_failed: Share [Files] = "`\"35%\"`; with `build` and `work` `\"0%\"`";
+        lookups_failed: Share [Files, PowerCut, Kill] = "`\"35%\"`; with `build` and `work` `\"0%\"`";
         /// of writes: they append; the others overwrite
-        append: Share [Files] = "`\"70%\"`; with `build` and `work` `\"0%\"`";
+        append: Share [Files, PowerCut, Kill] = "`\"70%\"`; with `build` and `work` `\"0%\"`";
         /// of writes: they ask for FILE_SYNC; the others are kept by the mix's commits
-        stable: Share [Files] = "`\"0%\"`; `sfs93`: `\"100%\"`";
+        stable: Share [Files, PowerCut, Kill] = "`\"0%\"`; `sfs93`: `\"100%\"`";
         with {
             /// The header.
             span: Span,

@@ -13,6 +13,11 @@ use ledger::{Measure, PhaseKind, Stack};
 /// [`kill_words`] says.
 pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
 
+/// What a database acknowledges.
+pub const ACKNOWLEDGED: &str = "acknowledged transactions";
+/// What a server of files does.
+pub const ACKNOWLEDGED_BY_A_FILE_SERVER: &str = "names and KiB that were acknowledged as stable";
+
 /// The same of kills that took the engine alone.
 const ENGINE_ONLY_IS_WEAKER: &str = "weaker still: what the page cache and devices hold stays";
 
@@ -54,27 +59,41 @@ pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
     let killed = kind == PhaseKind::Kill;
     let (losing, acknowledged) = (sum(Measure::CutsLosing), sum(Measure::CutsAcknowledged));
     let lost = losing > 0.0;
+    let of_files = runs.iter().any(|run| run.get(Measure::CutsNames).is_some());
+    let what = match of_files {
+        true => ACKNOWLEDGED_BY_A_FILE_SERVER,
+        false => ACKNOWLEDGED,
+    };
+    let parts = match of_files {
+        true => format!(
+            "{} names, {} KiB",
+            whole(sum(Measure::CutsNamesLost)),
+            whole(sum(Measure::CutsKibLost))
+        ),
+        false => format!(
+            "{} half there, {} pages older than before",
+            whole(sum(Measure::CutsHalf)),
+            whole(sum(Measure::CutsOlder))
+        ),
+    };
     let figure = match (lost, killed) {
         (true, _) => format!(
-            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} {} ({} \
-             could not be brought up)",
+            "{} of {} {what} lost, {parts}, in {} of {} {} ({} could not be brought up)",
             whole(sum(Measure::CutsLost)),
             whole(acknowledged),
-            whole(sum(Measure::CutsHalf)),
-            whole(sum(Measure::CutsOlder)),
             whole(losing),
             whole(cuts),
             if killed { "kills" } else { "power cuts" },
             whole(sum(Measure::CutsNotUp)),
         ),
         (false, false) => format!(
-            "{} power cuts, {} of them with writes unflushed: kept all {} acknowledged transactions",
+            "{} power cuts, {} of them with writes unflushed: kept all {} {what}",
             whole(cuts),
             whole(sum(Measure::CutsUnflushed)),
             whole(acknowledged)
         ),
         (false, true) => format!(
-            "{}: kept all {} acknowledged transactions; {KILL_IS_WEAKER}",
+            "{}: kept all {} {what}; {KILL_IS_WEAKER}",
             kill_words(cuts, sum(Measure::CutsForcedDown), sum(Measure::CutsPoolEnded)),
             whole(acknowledged)
         ),

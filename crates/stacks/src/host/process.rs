@@ -35,6 +35,10 @@ pub(crate) enum Who<'a> {
     Postgres,
     /// The daemon of ZFS through FUSE, by its program.
     ZfsFuse,
+    /// A server of files, by its program.
+    Ganesha,
+    /// The same, or the port mapper that it was started with.
+    FileServer,
     /// Assay itself, started by itself for this service: the first argument.
     Ours(&'a str),
 }
@@ -44,6 +48,8 @@ impl Who<'_> {
         match self {
             Who::Postgres => runs(pid, "postgres"),
             Who::ZfsFuse => runs(pid, "zfs-fuse"),
+            Who::Ganesha => runs(pid, "ganesha.nfsd"),
+            Who::FileServer => runs(pid, "ganesha.nfsd") || runs(pid, "rpcbind"),
             Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
         }

@@ -18,7 +18,8 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
         rows.push(("database", format!("{}: {said}{found}", stack.name)));
     }
     for phase in &study.phases {
-        if matches!(phase.kind.engines(), plan::Engines::Sql | plan::Engines::Files) {
+        let ended = phase.kind.cut().and_then(|cut| cut.work.serving());
+        if ended.is_some() || matches!(phase.kind.engines(), plan::Engines::Sql | plan::Engines::Files) {
             let said = settings(study, &format!("phase.{}.", phase.name));
             rows.push(("phase", format!("{}: {said}", phase.name)));
         }

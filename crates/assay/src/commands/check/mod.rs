@@ -8,7 +8,7 @@ use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
-use plan::{Engine, LunSource, Manager, Scale, StackKind, Study, Volume, ZfsWay};
+use plan::{Engine, LunSource, Manager, Scale, Stack, StackKind, Study, Volume, ZfsWay};
 use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
@@ -309,6 +309,15 @@ fn is_modelled(study: &Study) -> bool {
     study.stacks.iter().any(|s| s.kind.model().is_some())
 }
 
+/// What would be made on a server that is there already.
+fn on_server(stack: &Stack) -> String {
+    let what = match stack.engine.files() {
+        Some(_) => "directories named assay-*",
+        None => "databases named assay_*",
+    };
+    format!("{what} on the server of stack {}", stack.name)
+}
+
 /// What would be made, and which devices would lose their content (with the verdict of the safety rules).
 fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     let (mut creates, mut destroys) = (Vec::new(), Vec::new());
@@ -346,6 +355,10 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
         }
     }
     for stack in &study.stacks {
+        if stack.engine.files().is_some_and(|files| files.server.is_some()) {
+            let what = "nfs-ganesha and a port mapper, in network and mount namespaces of their own";
+            creates.push(format!("{what}, for stack {}", stack.name));
+        }
         match &stack.kind {
             StackKind::Directory { path } => {
                 creates.push(format!(
@@ -355,9 +368,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
                 ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
-            StackKind::Server { .. } => {
-                creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
-            }
+            StackKind::Server { .. } => creates.push(on_server(stack)),
             StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             StackKind::Volume(made) => creates.push(volume(made, &stack.name)),

@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Phase, PhaseKind, Protocol, Serving, Stack, StackKind, Study};
+use crate::study::{Access, End, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -29,12 +29,14 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     }
     for (w, one) in written.phases.iter().zip(&study.phases) {
         match &one.kind {
-            PhaseKind::Files(serving) => {
-                sessions(w, serving, study, findings);
-                room(w, serving, study, findings);
-                enough(w, serving, findings);
+            PhaseKind::Files(serving) => users(w, serving, study, findings),
+            PhaseKind::PowerCut(cut) => {
+                ended(w, cut, (&written.files, study), findings);
+                if let Some(serving) = cut.work.serving() {
+                    users(w, serving, study, findings);
+                }
             }
-            _ => elsewhere(w, one, findings),
+            _ => elsewhere(w, findings),
         }
         if let Some(fault) = w.faults.first() {
             let cure = "put this phase into a study of the page engine";
@@ -52,6 +54,7 @@ fn stack(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
             Some("OpenZFS in user space has no files that a kernel shows")
         }
         StackKind::Model(_) => Some("a simulated device holds no files"),
+        StackKind::Volume(volume) if volume.is_raw() => Some("a volume without a file system holds no files"),
         _ => None,
     };
     if let Some(why) = why {
@@ -100,11 +103,36 @@ fn protocol(files: &WrittenFiles, w: &WrittenStack, stack: &Stack, findings: &mu
             }
         }
         Protocol::Nfs3 => {
-            if let Some(at) = &w.access {
+            // The page cache is the server's way, and a study that prints itself says so.
+            if let Some(at) = w.access.as_ref().filter(|at| at.value == Access::Direct) {
                 let cure = "remove it: the server reads and writes as it does";
                 findings.add(&at.span, "over NFS the server decides how files are read", cure);
             }
         }
+    }
+}
+
+/// What holds for the users of every phase.
+fn users(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findings) {
+    sessions(w, serving, study, findings);
+    room(w, serving, study, findings);
+    enough(w, serving, findings);
+}
+
+/// A cut or a kill ends a server that we start, and what users were told must not depend on what they hold themselves.
+fn ended(w: &WrittenPhase, cut: &PowerCut, (files, study): (&WrittenFiles, &Study), findings: &mut Findings) {
+    let span = place(&w.kind, &w.span);
+    let noun = cut.end.noun();
+    if files.protocol.as_ref().is_none_or(|at| at.value == Protocol::Posix) {
+        let message = format!("a {noun} under file serving ends an NFS server, and here there is none");
+        findings.add(span, message, "write protocol = \"nfs3\" in [files]");
+    }
+    if study.phases.iter().any(|phase| phase.kind.cut().is_none()) {
+        let message = match cut.end {
+            End::PowerCut => "a study of file serving cuts the power or measures, not both",
+            End::Kill => "a study of file serving kills or measures, not both",
+        };
+        findings.add(span, message, "make two studies of it");
     }
 }
 
@@ -151,12 +179,15 @@ fn room(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findi
 
 /// Each session takes files that no other one changes at that moment.
 fn enough(w: &WrittenPhase, serving: &Serving, findings: &mut Findings) {
-    let Some(first) = serving.load.first() else { return };
-    let files = serving.data_bytes(*first) as f64 / serving.sizes.mean_bytes().max(1.0) * serving.accessed.0;
+    // Under a cut all data are there from the beginning.
+    let first = serving.load.first();
+    let data = first.map_or_else(|| serving.data_bytes_most(), |rate| serving.data_bytes(*rate));
+    let files = data as f64 / serving.sizes.mean_bytes().max(1.0) * serving.accessed.0;
     let wanted = f64::from(serving.sessions) * FILES_OF_A_SESSION;
     if files < wanted {
+        let at = first.map_or(String::new(), |rate| format!("at {rate} "));
         let message = format!(
-            "at {first} about {files:.0} files are worked on, and {} sessions need {wanted:.0}",
+            "{at}about {files:.0} files are worked on, and {} sessions need {wanted:.0}",
             serving.sessions
         );
         let span = place(&w.data_size, place(&w.data_per_load, place(&w.load, &w.span)));
@@ -165,11 +196,8 @@ fn enough(w: &WrittenPhase, serving: &Serving, findings: &mut Findings) {
     }
 }
 
-fn elsewhere(w: &WrittenPhase, phase: &Phase, findings: &mut Findings) {
-    let message = match &phase.kind {
-        PhaseKind::PowerCut(cut) => format!("a {} under a file server is not in this version", cut.end.noun()),
-        _ => "files are served here, and this phase needs a database".to_string(),
-    };
-    let cure = "write kind = \"files\", or put this phase into a study with [database]";
+fn elsewhere(w: &WrittenPhase, findings: &mut Findings) {
+    let message = "files are served here, and this phase needs a database";
+    let cure = "write kind = \"files\", \"power_cut\" or \"kill\", or put this phase into a study with [database]";
     findings.add(place(&w.kind, &w.span), message, cure);
 }

@@ -1,0 +1,332 @@
+//! File serving by NFS from the study file to the result file: a server that the run starts, its end by a kill, a power
+//! cut under it, and a tree on a server that was there. Needs root, loop devices, /dev/fuse, nfs-ganesha and rpcbind.
+//! `ASSAY_TEST_SIZE=full` makes more cuts.
+//!
+//! Prevents: a server, a namespace, a mount or a file that a run leaves, and an acknowledged name that is lost unseen.
+
+use crate::machine::is_full;
+use crate::rig::{Rig, Running, text};
+use ledger::{Ledger, Measure, PhaseStatus};
+use plan::{Access, Inject, Stack, StackKind};
+use rustix::process::Signal;
+use sandbox::Directory;
+use stacks::{Ganesha, Journal};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Four blocks, the fewest that a study has.
+const BLOCKS: u32 = 4;
+
+fn able() -> Option<Rig> {
+    let here = stacks::file_servers().remove(0);
+    if !here.able {
+        assert!(
+            std::env::var_os("CI").is_none() || !stacks::is_root(),
+            "{}: {}, and ./test installs it",
+            here.reason,
+            here.cure
+        );
+        eprintln!("skipped: {}: {}", here.reason, here.cure);
+        return None;
+    }
+    Rig::new(&["mkfs.ext4"])
+}
+
+/// Processes that work below the rig's directory: a server would.
+fn at_work(rig: &Rig) -> Vec<PathBuf> {
+    let here = rig.path("");
+    let places = std::fs::read_dir("/proc").expect("listed").flatten();
+    let places = places.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(&here)).collect()
+}
+
+fn ramp(stacks: &str, times: &str) -> String {
+    format!(
+        r#"
+[study]
+name = "nfs"
+time_limit = "2h"
+blocks = {BLOCKS}
+seed = 3
+{stacks}
+[files]
+connections = 2
+threads = 8
+protocol = "nfs3"
+[[phase]]
+name = "ramp"
+kind = "files"
+load = ["200/s", "400/s"]
+until = "none"
+reached = "1%"
+sessions = 8
+data_per_load = "50kB"
+{times}
+"#
+    )
+}
+
+/// A LUN with ext4, and a directory of the user's.
+fn two_stacks(rig: &Rig) -> String {
+    let place = rig.work().join("there");
+    std::fs::create_dir_all(&place).expect("made");
+    format!(
+        "[luns.data]\nfiles = {{ size = \"64MiB\", dir = \"{}\" }}\n\
+         [[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"data\"\n\
+         [[stack]]\nname = \"there\"\nkind = \"directory\"\npath = \"{}\"\n",
+        rig.work().display(),
+        place.display()
+    )
+}
+
+#[test]
+fn a_ramp_over_nfs_is_recorded_and_nothing_is_left() {
+    let Some(rig) = able() else { return };
+    let stacks = two_stacks(&rig);
+    let before = rig.belongings(&[]);
+    let study = rig.study("nfs", &ramp(&stacks, "warm_up = \"50ms\"\ntime = \"300ms\"\n"));
+    let result = rig.result("nfs");
+    rig.run(&study, &result, &[]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
+    let ledger = Ledger::open(&result).expect("a result");
+    let phases = ledger.phases().expect("phases");
+    assert!(phases.len() >= 2 * BLOCKS as usize, "{}", phases.len());
+    assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
+    for of in ledger.file_servings().expect("ramps") {
+        let serving = of.row;
+        assert_eq!((serving.protocol.as_str(), serving.connections), ("nfs3", Some(2)));
+        assert!(serving.server.is_some_and(|server| server.contains("anesha")));
+        assert_eq!(serving.points.len(), 2);
+    }
+    let measures = ledger.measures().expect("measures");
+    let of = |measure: Measure| measures.iter().filter(move |of| of.row.0 == measure).map(|of| of.row.1);
+    assert!(of(Measure::FilesWrong).all(|wrong| wrong == 0.0) && of(Measure::FilesWrong).count() == phases.len());
+    assert_eq!(of(Measure::CpuServerUserNs).count(), phases.len());
+    assert!(of(Measure::MemoryServerBytesPeak).all(|bytes| bytes > 0.0));
+}
+
+#[test]
+fn a_run_that_is_killed_under_its_server_is_cleaned_up_after() {
+    let Some(rig) = able() else { return };
+    let stacks = two_stacks(&rig);
+    let before = rig.belongings(&[]);
+    let study = rig.study("nfs", &ramp(&stacks, "warm_up = \"1s\"\ntime = \"60s\"\n"));
+    let mut running = Running::start(rig.run_command(&study, &rig.result("nfs"), &[]));
+    let began = Instant::now();
+    // The run itself works there too, and the two processes of the server below.
+    while at_work(&rig)
+        .iter()
+        .filter(|place| place.display().to_string().contains("-nfs"))
+        .count()
+        < 2
+    {
+        assert!(
+            running.let_run(Duration::from_millis(20)),
+            "it ended before its server was there"
+        );
+        assert!(began.elapsed() < crate::rig::PATIENCE, "no server");
+    }
+    running.let_run(Duration::from_millis(500));
+    running.signal(Signal::KILL);
+    let pid = running.pid();
+    running.wait();
+    assert!(
+        !at_work(&rig).is_empty(),
+        "the server died with its run, and nothing is shown"
+    );
+    let cleaned = Running::start(rig.assay(&["clean"])).wait();
+    cleaned.expect(0, &[]);
+    assert!(!cleaned.stdout.contains("FAILED"), "{}", cleaned.stdout);
+    assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
+    assert_eq!(rig.belongings(&[pid]), before, "{}", cleaned.stdout);
+}
+
+/// Names come and go, and nothing commits: what keeps them is the file system alone.
+fn cuts(rig: &Rig, kind: &str) -> String {
+    let cuts = if is_full() { 12 } else { 1 };
+    let (count, model, third) = match kind {
+        "kill" => {
+            let place = rig.work().join("there");
+            std::fs::create_dir_all(&place).expect("made");
+            let place = place.display();
+            let third = format!("[[stack]]\nname = \"there\"\nkind = \"directory\"\npath = \"{place}\"");
+            ("kills", "", third)
+        }
+        _ => ("cuts", "model = \"plain\"\n", String::new()),
+    };
+    format!(
+        r#"
+[study]
+name = "cuts"
+time_limit = "1h"
+blocks = {BLOCKS}
+seed = 3
+[luns.data]
+files = {{ size = "64MiB", dir = "{}" }}
+{model}
+[[stack]]
+name = "plain"
+kind = "ext4"
+data = "data"
+[[stack]]
+name = "dirsync"
+kind = "ext4"
+data = "data"
+mount_options = ["dirsync"]
+{third}
+[files]
+protocol = "nfs3"
+[[phase]]
+name = "cuts"
+kind = "{kind}"
+{count} = {cuts}
+earliest = "50ms"
+latest = "300ms"
+sessions = 8
+mix = {{ create = 50, remove = 50 }}
+data_size = "1MiB"
+"#,
+        rig.work().display()
+    )
+}
+
+/// Sums of the measures of each stack.
+fn sums(result: &Path) -> BTreeMap<String, BTreeMap<Measure, f64>> {
+    let ledger = Ledger::open(result).expect("a result");
+    let trials = ledger.trials().expect("trials");
+    let measures = ledger.measures().expect("measures");
+    let mut sums: BTreeMap<String, BTreeMap<Measure, f64>> = BTreeMap::new();
+    for phase in ledger.phases().expect("phases") {
+        let trial = trials.iter().find(|t| t.id == phase.run.trial).expect("its trial");
+        let of = sums.entry(trial.stack.clone()).or_default();
+        for row in measures.iter().filter(|row| row.phase == phase.id) {
+            *of.entry(row.row.0).or_default() += row.row.1;
+        }
+    }
+    sums
+}
+
+fn ends(kind: &str) {
+    let Some(rig) = able() else { return };
+    if !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: needs /dev/fuse");
+        return;
+    }
+    let (study, result) = (rig.study("cuts", &cuts(&rig, kind)), rig.result("cuts"));
+    let before = rig.belongings(&[]);
+    let ran = rig.run(&study, &result, &["--full"]);
+    ran.expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
+    let sums = sums(&result);
+    let (plain, kept) = (&sums["plain"], &sums["dirsync"]);
+    for of in [plain, kept] {
+        assert!(
+            of[&Measure::CutsMade] >= f64::from(BLOCKS) && of[&Measure::CutsNotUp] == 0.0,
+            "{of:?}"
+        );
+        assert!(
+            of[&Measure::CutsNames] > 0.0 && of[&Measure::CutsVerifierHid] == 0.0,
+            "{of:?}"
+        );
+    }
+    assert!(
+        plain[&Measure::CutsLosing] > 0.0 && plain[&Measure::CutsNamesLost] > 0.0,
+        "{plain:?}"
+    );
+    assert!(
+        kept[&Measure::CutsLosing] == 0.0 && kept[&Measure::CutsLost] == 0.0,
+        "{kept:?}"
+    );
+    if let Some(there) = sums.get("there") {
+        // The server alone is killed, and what it had in memory the kernel has.
+        assert!(
+            there[&Measure::CutsLosing] == 0.0 && there[&Measure::CutsForcedDown] == 0.0,
+            "{there:?}"
+        );
+        assert!(there[&Measure::CutsNames] > 0.0);
+    }
+    assert!(
+        ran.stdout.contains("names and KiB that were acknowledged as stable"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_power_cut_loses_acknowledged_names_of_ext4_unless_directories_are_synchronous() {
+    ends("power_cut");
+}
+
+#[test]
+fn a_kill_loses_acknowledged_names_of_ext4_unless_directories_are_synchronous() {
+    ends("kill");
+}
+
+/// A server of the test's own, as one that was there already; ended when dropped.
+struct There {
+    server: Ganesha,
+    _journal: Journal,
+    export: PathBuf,
+}
+
+impl There {
+    fn start(rig: &Rig) -> There {
+        let (export, place) = (rig.path("export"), rig.path("place"));
+        for dir in [&export, &place] {
+            std::fs::create_dir(dir).expect("made");
+        }
+        let mut journal = Journal::create(&rig.path("own-state"), "there").expect("a journal");
+        let stack = Stack {
+            name: "there".into(),
+            kind: StackKind::Directory { path: export.clone() },
+            data: None,
+            redo: None,
+            access: Access::Buffered,
+            inject: Inject::default(),
+            engine: plan::Engine::Pages,
+        };
+        let place = Directory::open(&place).expect("held");
+        let mut server = Ganesha::make((&stack, None), &export, &place, &mut journal).expect("made");
+        server.start(&journal).expect("started");
+        There {
+            server,
+            _journal: journal,
+            export,
+        }
+    }
+
+    fn names(&self) -> usize {
+        std::fs::read_dir(&self.export).expect("listed").count()
+    }
+}
+
+#[test]
+fn an_interrupted_ramp_takes_its_files_off_a_server_that_was_there() {
+    let Some(rig) = able() else { return };
+    let there = There::start(&rig);
+    let (_, port, mount) = there.server.address();
+    let url = format!("nfs://127.0.0.1:{port}{}?mountport={mount}", there.export.display());
+    let stacks = format!("[[stack]]\nname = \"filer\"\nkind = \"server\"\nurl = \"{url}\"\n");
+    let text_of = ramp(&stacks, "warm_up = \"1s\"\ntime = \"60s\"\n").replace("threads = 8\n", "");
+    let (study, result) = (rig.study("there", &text_of), rig.result("there"));
+    let network = format!("--net=/proc/{}/ns/net", there.server.pid().expect("it runs"));
+    let mut command = std::process::Command::new("nsenter");
+    command.args([&network, env!("CARGO_BIN_EXE_assay"), "run", text(&study)]);
+    command.args(["--output", text(&result)]);
+    rig.furnish(&mut command);
+    let mut running = Running::start(command);
+    while there.names() == 0 {
+        assert!(
+            running.let_run(Duration::from_millis(20)),
+            "it ended before it made files"
+        );
+    }
+    running.let_run(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let ran = running.wait();
+    ran.expect(3, &[]);
+    assert_eq!(there.names(), 0, "files are left on the server: {}", ran.stderr);
+}
