@@ -41,7 +41,8 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
     }
     let luns = luns(study, stack.data.as_ref()?)? as u32;
     if let Some(volume) = stack.kind.volume() {
-        return Some(volume.room(bytes, luns));
+        let members = luns.saturating_sub(volume.reserve);
+        return Some(volume.room(bytes / u64::from(luns.max(1)) * u64::from(members), members));
     }
     Some(bytes / u64::from(stack.kind.copies(luns)))
 }

@@ -75,6 +75,12 @@ kind = "md"
 data = "data"
 redo = "redo"
 level = "raid5"
+[[stack]]
+name = "kept back"
+kind = "md"
+data = "data"
+level = "raid1"
+reserve = 1
 
 [[phase]]
 name = "read"

@@ -15,7 +15,7 @@ use crate::undo::{Undo, resolve};
 use crate::volume;
 use crate::zfs;
 use crate::zfs::cleared::claimed;
-use plan::{DiskGroup, Manager, Stack, StackKind, Zfs};
+use plan::{DiskGroup, Stack, StackKind, Volume, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
             Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, journal),
             _ => process_pool(zfs, places, mark, journal),
         },
-        StackKind::Volume(volume) if volume.is_raw() => raw_volumes(&volume.manager, places, mark, journal),
+        StackKind::Volume(volume) if volume.is_raw() => raw_volumes(volume, places, mark, journal),
         StackKind::FileSystem(_) | StackKind::Volume(_) => file_systems(stack, places, work_dir, mark, journal),
         StackKind::Model(_) => unreachable!("refused before"),
     };
@@ -106,7 +106,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             ),
             "give its LUN sets count = 1, or use btrfs",
         ),
-        StackKind::Volume(volume) if least_of(places) < volume.least_luns().0 => refuse(
+        StackKind::Volume(volume) if least_of(places, volume.reserve) < volume.least_luns().0 => refuse(
             "its layout needs more LUNs for data or redo than there are",
             "give its LUN sets a higher count, or choose another layout",
         ),
@@ -118,10 +118,11 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     }
 }
 
-/// LUNs of the smaller of both sets.
-fn least_of(places: &Places) -> usize {
+/// LUNs of the smaller of both sets, without those in reserve.
+fn least_of(places: &Places, reserve: u32) -> usize {
     let redo = Some(places.redo.len()).filter(|count| *count > 0);
-    redo.unwrap_or(usize::MAX).min(places.data.len())
+    let data = places.data.len().saturating_sub(reserve as usize);
+    redo.unwrap_or(usize::MAX).min(data)
 }
 
 fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
@@ -187,9 +188,10 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
 }
 
 /// Volumes that the engine uses as devices: one of the data's LUNs, one of the redo log's.
-fn raw_volumes(manager: &Manager, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
-    let (data, mut facts) = volume::build(manager, &places.data, &places.marker, journal)?;
-    let (redo, of_redo) = volume::build(manager, &places.redo, &places.marker, journal)?;
+fn raw_volumes(asked: &Volume, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+    let manager = &asked.manager;
+    let (data, mut facts) = volume::build(manager, (&places.data, asked.reserve), &places.marker, journal)?;
+    let (redo, of_redo) = volume::build(manager, (&places.redo, 0), &places.marker, journal)?;
     facts.extend(redo_facts(of_redo));
     let device = data.device();
     let bytes = device::size(&device)
@@ -271,7 +273,8 @@ fn file_systems(
     journal: &mut Journal,
 ) -> Result<Built, StackError> {
     let name = own_name(journal, stack, "-data");
-    let base = base(stack, &places.data, &places.marker, journal)?;
+    let reserve = stack.kind.reserve();
+    let base = base(stack, (&places.data, reserve), &places.marker, journal)?;
     let (data, first) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
     let data_place = first.place.path().to_owned();
     let mut volumes: Vec<_> = base.volume.into_iter().collect();
@@ -280,7 +283,7 @@ fn file_systems(
     let mut mounts = vec![data_place.clone()];
     if !places.redo.is_empty() {
         let name = own_name(journal, stack, "-redo");
-        let base = self::base(stack, &places.redo, &places.marker, journal)?;
+        let base = self::base(stack, (&places.redo, 0), &places.marker, journal)?;
         let (redo, second) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
         volumes.extend(base.volume);
         let place = second.place.path().to_owned();
@@ -311,7 +314,12 @@ fn file_systems(
 }
 
 /// What a file system lies on: the LUNs as they are, or a volume made of them.
-fn base(stack: &Stack, luns: &[PathBuf], marker: &str, journal: &mut Journal) -> Result<Base, StackError> {
+fn base(
+    stack: &Stack,
+    (luns, reserve): (&[PathBuf], u32),
+    marker: &str,
+    journal: &mut Journal,
+) -> Result<Base, StackError> {
     let Some(asked) = stack.kind.volume() else {
         return Ok(Base {
             devices: luns.to_vec(),
@@ -319,7 +327,7 @@ fn base(stack: &Stack, luns: &[PathBuf], marker: &str, journal: &mut Journal) ->
             facts: Vec::new(),
         });
     };
-    let (made, facts) = volume::build(&asked.manager, luns, marker, journal)?;
+    let (made, facts) = volume::build(&asked.manager, (luns, reserve), marker, journal)?;
     Ok(Base {
         devices: vec![made.device()],
         volume: Some(made),

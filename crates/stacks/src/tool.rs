@@ -112,6 +112,12 @@ impl Tool {
         self
     }
 
+    /// With another time limit.
+    pub(crate) fn within(mut self, limit: Duration) -> Tool {
+        self.limit = limit;
+        self
+    }
+
     /// Under another line in messages, where its own would tell nobody anything.
     pub(crate) fn shown_as(mut self, line: &str) -> Tool {
         self.shown = Some(line.to_owned());

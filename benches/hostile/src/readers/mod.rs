@@ -16,6 +16,7 @@ mod result_edits;
 mod result_file;
 mod signatures;
 mod study;
+mod volumes;
 mod zpool_messages;
 
 use crate::Dice;
@@ -93,6 +94,12 @@ pub const READERS: &[Reader] = &[
         what: "luns: signatures on a device",
         usual: 1_000,
         make: signatures::make,
+    },
+    Reader {
+        name: "volumes",
+        what: "stacks: what dmsetup, LVM and the kernel's md say of volumes",
+        usual: 3_000,
+        make: volumes::make,
     },
     Reader {
         name: "undo journal",

@@ -6,14 +6,14 @@
 
 use crate::causes;
 use crate::cuts::ending::{Ending, Gone};
-use crate::cuts::sums::{Cut, Sum};
+use crate::cuts::sums::{Cut, Sum, VolumeBack};
 use crate::host::stand::Stand;
 use crate::not_kept;
 use crate::signals;
 use crate::trial::around::{After, Around};
 use anyhow::Context;
 use ledger::Ledger;
-use plan::{Phase, PowerCut};
+use plan::{End, Phase, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};
@@ -76,6 +76,8 @@ pub(crate) struct Back<T> {
     pub(crate) up_ns: u64,
     /// `Err`: nothing came up, and why.
     pub(crate) found: Result<T, String>,
+    /// How its volume came back.
+    pub(crate) volume: VolumeBack,
 }
 
 /// Takes down what the end of the work left standing, brings up what survived, and looks at it.
@@ -94,5 +96,18 @@ pub(crate) fn come_back<T>(
         Err(error) => return Err(error.context(format!("come back after a {}", ending.kind().noun()))),
     };
     let up_ns = down.elapsed().as_nanos() as u64;
-    Ok(Back { gone, up_ns, found })
+    let mut volume = VolumeBack::default();
+    if ending.kind() == End::PowerCut && found.is_ok() {
+        volume.without = stacks::lost_members(&stand.built);
+        // With a LUN missing nothing is put right.
+        if volume.without.is_none() {
+            volume.stale_parity = stacks::stale_parity(&stand.built)?;
+        }
+    }
+    Ok(Back {
+        gone,
+        up_ns,
+        found,
+        volume,
+    })
 }

@@ -63,6 +63,7 @@ impl Ended for Engine<'_, '_> {
             gone: back.gone,
             acknowledged: Found::acknowledged(&worked.logs),
             up_ns: back.up_ns,
+            volume: back.volume,
             found,
             more: Vec::new(),
         })

@@ -17,10 +17,20 @@ pub(crate) struct Cut {
     pub(crate) gone: Gone,
     pub(crate) acknowledged: u64,
     pub(crate) up_ns: u64,
+    pub(crate) volume: VolumeBack,
     /// `Err`: it could not be brought up, and why.
     pub(crate) found: Result<Found, String>,
     /// Counts of this kind of database alone, which add up.
     pub(crate) more: Vec<(Measure, f64)>,
+}
+
+/// How the volumes of a stack came back after a power cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VolumeBack {
+    /// Bytes of the stripes whose parity did not match their data, where there is parity: the write hole.
+    pub(crate) stale_parity: Option<u64>,
+    /// LUNs that they came back without, in words.
+    pub(crate) without: Option<String>,
 }
 
 /// What the cuts or kills of a phase come to.
@@ -77,6 +87,7 @@ impl Sum {
             (Measure::CutsUpNs, total(|cut| cut.up_ns)),
         ];
         measures.extend(self.reached());
+        measures.extend(self.volumes());
         for (measure, count) in self.cuts.iter().flat_map(|cut| &cut.more) {
             match measures.iter_mut().find(|(known, _)| known == measure) {
                 Some((_, sum)) => *sum += count,
@@ -86,6 +97,11 @@ impl Sum {
         let mut seen = Seen::default();
         for (nth, cut) in self.cuts.iter().enumerate().filter(|(_, cut)| cut.is_loss()) {
             seen.notes.push(cut.words(self.end, nth + 1));
+        }
+        for (nth, cut) in self.cuts.iter().enumerate() {
+            let without = cut.volume.without.iter();
+            let words = without.map(|lost| format!("{} {}: {lost}", self.end.noun(), nth + 1));
+            seen.notes.extend(words);
         }
         if losing == 0 {
             seen.remarks.push(self.kept());
@@ -113,6 +129,21 @@ impl Sum {
                 (Measure::CutsPoolEnded, count(|gone| gone.with == With::PoolProcess)),
             ],
         }
+    }
+
+    /// What the cuts left of parity, of a stack that has it.
+    fn volumes(&self) -> Vec<(Measure, f64)> {
+        let stale: Vec<u64> = self.cuts.iter().filter_map(|cut| cut.volume.stale_parity).collect();
+        if stale.is_empty() {
+            return Vec::new();
+        }
+        let cuts = stale.iter().filter(|bytes| **bytes > 0).count() as f64;
+        let bytes = stale.iter().sum::<u64>() as f64;
+        vec![
+            (Measure::CutsParityLookedAt, stale.len() as f64),
+            (Measure::CutsStaleParity, cuts),
+            (Measure::CutsStaleParityBytes, bytes),
+        ]
     }
 
     /// That all was kept.
@@ -186,6 +217,7 @@ mod tests {
             gone: Gone::default(),
             acknowledged: 3,
             up_ns: 1,
+            volume: VolumeBack::default(),
             found: Ok(found),
             more: vec![(Measure::CutsNames, 2.0)],
         });
@@ -209,6 +241,22 @@ mod tests {
     }
 
     #[test]
+    fn a_write_hole_is_counted_and_is_no_loss() {
+        let mut sum = sum(0);
+        sum.end = End::PowerCut;
+        sum.cuts[0].volume.stale_parity = Some(4096);
+        let done = sum.done(Duration::ZERO);
+        for expected in [
+            (Measure::CutsParityLookedAt, 1.0),
+            (Measure::CutsStaleParity, 1.0),
+            (Measure::CutsStaleParityBytes, 4096.0),
+            (Measure::CutsLosing, 0.0),
+        ] {
+            assert!(done.measures.contains(&expected), "{:?}", done.measures);
+        }
+    }
+
+    #[test]
     fn counts_of_one_kind_add_up_and_are_told_in_its_words() {
         let mut sum = sum(0);
         for cut in [1, 2] {
@@ -221,6 +269,7 @@ mod tests {
                 gone: Gone::default(),
                 acknowledged: 3,
                 up_ns: 1,
+                volume: VolumeBack::default(),
                 found: Ok(found),
                 more: vec![(Measure::CutsNames, 2.0)],
             });

@@ -1,10 +1,20 @@
-//! A disk group that changes under its workers: disks join and leave, and what must move is moved.
+//! A disk group that changes under its workers: disks join and leave, and what must move is moved. And what any stack
+//! must do that changes so.
 
 use crate::group::grouped::{Grouped, OWNER_DEPTH, OWNER_MEMORY};
 use diskgroup::{DiskInfo, DiskSpec, Step};
 use plan::Rebalance;
 use std::sync::atomic::{AtomicBool, Ordering};
 use targets::Port;
+
+/// What can change its LUNs under its workers.
+pub(crate) trait Changes {
+    /// Gets ready for a change; what is given does it, on a thread of its own.
+    fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>>;
+
+    /// I/Os in flight that the change keeps to; `None`: it paces itself.
+    fn power(&self, asked: &Rebalance) -> Option<u32>;
+}
 
 /// Memory of the port that moves extents, for each I/O that it may have in flight, and in all.
 const UPKEEP_IO_BYTES: u64 = 1 << 20;
@@ -37,9 +47,12 @@ pub(crate) struct Moved {
 /// How often a rebalance tells how far it is.
 const TELL_NS: u64 = 250_000_000;
 
-impl Grouped {
-    /// Gets ready for a change; what is given does it, on a thread of its own.
-    pub(crate) fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>> {
+impl Changes for Grouped {
+    fn power(&self, asked: &Rebalance) -> Option<u32> {
+        Some(asked.power)
+    }
+
+    fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>> {
         let power = asked.power as usize;
         let memory = (power as u64 * UPKEEP_IO_BYTES).clamp(OWNER_MEMORY, UPKEEP_MEMORY_MAX);
         // Opened here, so that what cannot be opened is said before the work begins.
@@ -88,7 +101,9 @@ impl Grouped {
         };
         Ok(Box::new(change))
     }
+}
 
+impl Grouped {
     /// Adds and drops the disks that were asked for; gives the bytes that must move for it.
     fn ask(&self, asked: &Rebalance, seed: u64) -> anyhow::Result<u64> {
         let before = self.group.disks();

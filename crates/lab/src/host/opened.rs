@@ -4,8 +4,10 @@
 //! works with stacks of one kind and was never asked for another.
 
 use crate::condition::Condition;
+use crate::group::changing::Changes;
 use crate::group::grouped::Grouped;
 use crate::host::stand::Stand;
+use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, StackPort};
 use crate::sizes::Sizes;
@@ -83,11 +85,11 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Its group, to be changed while workers use it.
-    pub(crate) fn group(&self) -> Option<&Grouped> {
+    /// Its group, or the volume that it lies in, to be changed while workers use it.
+    pub(crate) fn changes<'b>(&'b self, volume: Option<&'b VolumeOf<'b>>) -> Option<&'b dyn Changes> {
         match &self.held {
-            Held::Group(group) => Some(group),
-            Held::Nothing | Held::Pool(_) => None,
+            Held::Group(group) => Some(&**group as &dyn Changes),
+            Held::Nothing | Held::Pool(_) => volume.map(|volume| volume as &dyn Changes),
         }
     }
 

@@ -308,7 +308,7 @@ impl Stand {
     /// How the stack itself is.
     pub(crate) fn condition(&self) -> Condition {
         Condition {
-            lost: self.lost(),
+            lost: self.lost().or_else(|| stacks::lost_members(&self.built)),
             mended: None,
         }
     }

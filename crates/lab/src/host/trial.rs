@@ -11,6 +11,7 @@ use crate::host::site::{HostSite, undone};
 use crate::host::stand::Stand;
 use crate::host::stands;
 use crate::moves::copying::{AroundCopy, Way};
+use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, PageEngine, StackPort};
 use crate::result_file;
@@ -161,15 +162,23 @@ impl<'a> Trial<'a> {
         Opened::new(stand, self.sizes, opener, self.site.study.workers)
     }
 
+    /// The volume that the database lies in, if it lies in one.
+    pub(crate) fn volume_of<'b>(&'b self, opened: &'b Opened<'_>) -> Option<VolumeOf<'b>> {
+        let (built, journal) = (&opened.stand.built, &self.site.journal);
+        let has_volume = opened.stand.stack.kind.volume().is_some();
+        has_volume.then_some(VolumeOf { built, journal })
+    }
+
     /// Phases from number `first` on, up to the next copy, where the database is now.
     fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
         let health = || opened.condition();
         let (instance, host) = self.ready(ledger, opened, &health, first)?;
+        let volume = self.volume_of(opened);
         let mut loaded = Loaded {
             instance,
             surroundings: Box::new(host),
             around: &self.around(),
-            group: opened.group(),
+            changes: opened.changes(volume.as_ref()),
         };
         let leg = loaded.phases(ledger, first)?;
         if let Leg::Done | Leg::Full = leg {

@@ -100,7 +100,8 @@ fn drive(
             instance,
             surroundings: Box::new(host),
             around,
-            group: opened.group(),
+            // Nothing changes its LUNs where stacks take turns.
+            changes: opened.changes(None),
         };
         sides.push(Standing::new(loaded, trials.len() - 1));
     }

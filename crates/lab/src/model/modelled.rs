@@ -73,7 +73,7 @@ fn on_model<'a>(instance: PageEngine, around: &'a Around<'a>) -> Loaded<'a> {
         instance,
         surroundings: Box::new(ModelSurroundings::default()),
         around,
-        group: None,
+        changes: None,
     }
 }
 

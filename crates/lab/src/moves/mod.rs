@@ -1,4 +1,5 @@
-//! What moves a database: a copy to another stack, disks that join or leave its group.
+//! What moves a database: a copy to another stack, LUNs that join or leave its group or volume.
 
 pub(crate) mod copying;
 pub(crate) mod rebalance;
+pub(crate) mod volumes;

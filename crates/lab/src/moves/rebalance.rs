@@ -1,11 +1,11 @@
-//! Disks that join and leave a group while random work runs: three windows of work, the moving beside the middle one.
+//! LUNs that join and leave a disk group or a volume while random work runs: three windows of work, the moving beside
+//! the middle one.
 //!
-//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose
+//! Takes an instance on the stack and the stack's own way to change ([`Changes::change`]); gives one outcome whose
 //! classes say their window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group
 //! that nobody uses, and latencies of three different situations in one distribution.
 
-use crate::group::changing::{Change, HowFar, Moved};
-use crate::group::grouped::Grouped;
+use crate::group::changing::{Change, Changes, HowFar, Moved};
 use crate::ports::PageEngine;
 use crate::signals::{self, SetWhenGone};
 use crate::trial::around::Around;
@@ -28,7 +28,7 @@ pub(crate) struct Told {
 /// Work, change, work.
 pub(crate) fn phase(
     instance: &mut PageEngine,
-    group: &Grouped,
+    stack: &dyn Changes,
     (phase, asked): (&Phase, &Rebalance),
     around: &Around<'_>,
     seed: u64,
@@ -36,19 +36,23 @@ pub(crate) fn phase(
     let cancel = around.turn.cancel;
     let before = drive::random(instance, &asked.work, Some(asked.before), seed, cancel)?;
     signals::check(cancel)?;
-    let change = group.change(asked, seed)?;
+    let change = stack.change(asked, seed)?;
     let (during, moved) = beside(instance, change, asked, (phase, around), seed.wrapping_add(1))?;
     signals::check(cancel)?;
     let after = drive::random(instance, &asked.work, Some(asked.after), seed.wrapping_add(2), cancel)?;
-    let measures = vec![
+    let mut measures = vec![
         (Measure::RebalanceMovedBytes, moved.moved_bytes as f64),
         (Measure::RebalanceIdealBytes, moved.ideal_bytes as f64),
         (Measure::RebalanceNs, moved.elapsed_ns as f64),
-        (Measure::RebalancePower, f64::from(asked.power)),
         (Measure::RebalanceBeforeNs, before.elapsed_ns as f64),
         (Measure::RebalanceDuringNs, during.elapsed_ns as f64),
         (Measure::RebalanceAfterNs, after.elapsed_ns as f64),
     ];
+    measures.extend(
+        stack
+            .power(asked)
+            .map(|power| (Measure::RebalancePower, f64::from(power))),
+    );
     let began = during.began.saturating_sub(before.began);
     let samples = moved
         .course

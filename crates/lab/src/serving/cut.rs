@@ -77,6 +77,7 @@ impl Ended for Served<'_> {
             gone: back.gone,
             acknowledged,
             up_ns: back.up_ns,
+            volume: back.volume,
             found,
             more,
         })

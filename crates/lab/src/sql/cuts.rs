@@ -113,6 +113,7 @@ impl Ended for Database<'_> {
             gone: back.gone,
             acknowledged: self.last.iter().map(|(first, last)| last + 1 - first).sum(),
             up_ns: back.up_ns,
+            volume: back.volume,
             found,
             more: Vec::new(),
         })

@@ -3,7 +3,7 @@
 //! Generic over the port and what surrounds it: a model in virtual time and a host go through the same lines.
 
 use crate::full;
-use crate::group::grouped::Grouped;
+use crate::group::changing::Changes;
 use crate::moves::rebalance::{self, Told};
 use crate::ports::PageEngine;
 use crate::signals;
@@ -36,8 +36,8 @@ pub(crate) struct Loaded<'a> {
     pub(crate) instance: PageEngine,
     pub(crate) surroundings: Box<dyn Surroundings + 'a>,
     pub(crate) around: &'a Around<'a>,
-    /// The disk group that it lies in.
-    pub(crate) group: Option<&'a Grouped>,
+    /// The disk group or the volume that it lies in.
+    pub(crate) changes: Option<&'a dyn Changes>,
 }
 
 /// Work that was observed from its first operation to the last device at rest: a phase, or a stint of one.
@@ -82,12 +82,12 @@ impl<'a> Loaded<'a> {
     }
 
     fn phase(&mut self, ordinal: usize) -> anyhow::Result<Done> {
-        let (around, group) = (self.around, self.group);
+        let (around, changes) = (self.around, self.changes);
         let phase = &around.study.phases[ordinal];
         self.expect(phase);
         let mut told = Told::default();
         let mut piece = self.observed(End::Always, |instance| {
-            let (driven, beside) = work(instance, around, ordinal, group)?;
+            let (driven, beside) = work(instance, around, ordinal, changes)?;
             told = beside;
             Ok(driven)
         })?;
@@ -184,15 +184,15 @@ fn work(
     instance: &mut PageEngine,
     around: &Around<'_>,
     ordinal: usize,
-    group: Option<&Grouped>,
+    changes: Option<&dyn Changes>,
 ) -> anyhow::Result<(Driven, Told)> {
     let phase = &around.study.phases[ordinal];
     let seed = phase_seed(around.turn.block.seed, ordinal);
-    let driven = match (&phase.kind, group) {
-        (plan::PhaseKind::Rebalance(asked), Some(group)) => {
-            return rebalance::phase(instance, group, (phase, asked), around, seed);
+    let driven = match (&phase.kind, changes) {
+        (plan::PhaseKind::Rebalance(asked), Some(stack)) => {
+            return rebalance::phase(instance, stack, (phase, asked), around, seed);
         }
-        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
+        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group and no volume is here to be rebalanced"),
         (plan::PhaseKind::Age(age), _) => ageing::phase(instance, (phase, age), around, seed)?,
         _ => drive::phase(instance, phase, seed, around.turn.cancel)?,
     };

@@ -275,6 +275,13 @@ measures! {
          send it again";
     CutsHandlesStale, "cuts.handles_stale", "cuts", Amount,
         "cuts after which a file handle from before was good no more";
+    CutsParityLookedAt, "cuts.parity_looked_at", "cuts", Amount,
+        "power cuts after which the array put its parity right and said how much of it did not match";
+    CutsStaleParity, "cuts.stale_parity", "cuts", Amount,
+        "cuts among them after which some parity did not match its data";
+    CutsStaleParityBytes, "cuts.stale_parity_bytes", "bytes", Amount,
+        "bytes of the stripes whose parity did not match: a LUN lost with the power would have been computed wrong \
+         there (the write hole of RAID 5)";
     ModelReads, "model.reads", "requests", Amount,
         "reads that modelled devices under the stack served, by the model's own count";
     ModelReadBytes, "model.read_bytes", "bytes", Amount, "bytes of the reads that modelled devices served";

@@ -6,7 +6,9 @@
 use super::file_systems::file_system;
 use super::settle::{MIB, Settle, or, value_or};
 use crate::error::{Findings, Span};
-use crate::study::{FileSystemKind, LunSet, LunSource, Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
+use crate::study::{
+    FileSystem, FileSystemKind, LunSet, LunSource, Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume,
+};
 use crate::units::Bytes;
 use crate::written::{At, VolumeTop, WrittenStack};
 
@@ -71,8 +73,7 @@ pub(super) fn lvm(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
         snapshot,
         resync: value_or(&keys.resync, Resync::Wait),
     };
-    let manager = Manager::Lvm(lvm);
-    Volume { manager, top }
+    volume(w, Manager::Lvm(lvm), top, settle)
 }
 
 pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
@@ -112,8 +113,23 @@ pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
         bitmap: value_or(&keys.bitmap, false),
     };
     let top = top(w, settle);
-    let manager = Manager::Md(md);
-    Volume { manager, top }
+    volume(w, Manager::Md(md), top, settle)
+}
+
+/// With the reserve, which a volume must be able to use.
+fn volume(w: &WrittenStack, manager: Manager, top: Option<FileSystem>, settle: &mut Settle<'_>) -> Volume {
+    let reserve = settle.count(&w.reserve, "reserve", 0, 0..=63);
+    let volume = Volume { manager, top, reserve };
+    if let Some(why) = volume.holds_fast().filter(|_| reserve > 0) {
+        let message = format!("a reserve is of no use here: {why}");
+        refuse(
+            &w.reserve,
+            &message,
+            "remove it, or choose another layout or level",
+            settle,
+        );
+    }
+    volume
 }
 
 fn refuse<T>(written: &Option<At<T>>, message: &str, cure: &str, settle: &mut Settle<'_>) {
@@ -133,7 +149,7 @@ fn size(written: &Option<At<Bytes>>, key: &str, usual: u64, home: &Span, settle:
     size.value
 }
 
-fn top(w: &WrittenStack, settle: &mut Settle<'_>) -> Option<crate::study::FileSystem> {
+fn top(w: &WrittenStack, settle: &mut Settle<'_>) -> Option<FileSystem> {
     let kind = match value_or(&w.volume.fs, VolumeTop::Ext4) {
         VolumeTop::Ext4 => FileSystemKind::Ext4,
         VolumeTop::Xfs => FileSystemKind::Xfs,
@@ -148,16 +164,23 @@ fn top(w: &WrittenStack, settle: &mut Settle<'_>) -> Option<crate::study::FileSy
     Some(file_system(w, kind, settle))
 }
 
-/// A LUN set must have the LUNs that the layout needs, with room for what stands on it.
-pub(super) fn fits(w: &WrittenStack, volume: &Volume, set: &LunSet, span: &Span, findings: &mut Findings) {
-    let luns = set.count();
+/// A LUN set must have the LUNs that the layout needs beside `reserve` of them, with room for what stands on it.
+pub(super) fn fits(
+    (w, volume): (&WrittenStack, &Volume),
+    (set, reserve): (&LunSet, u32),
+    span: &Span,
+    findings: &mut Findings,
+) {
+    let luns = set.count().saturating_sub(reserve as usize);
     let (least, asked_by) = volume.least_luns();
     if luns < least {
-        let message = format!("{asked_by} needs {least} LUNs, and {:?} has {luns}", set.name);
+        let beside = if reserve > 0 { " beside its reserve" } else { "" };
+        let message = format!("{asked_by} needs {least} LUNs, and {:?} has {luns}{beside}", set.name);
+        let count = least + reserve as usize;
         findings.add(
             span,
             message,
-            format!("give the LUN set count = {least} or more, or choose another layout"),
+            format!("give the LUN set count = {count} or more, or choose another layout"),
         );
         return;
     }
@@ -177,8 +200,9 @@ pub(super) fn fits(w: &WrittenStack, volume: &Volume, set: &LunSet, span: &Span,
         return;
     };
     let least = volume.top.as_ref().map_or(4, |top| top.row().least_lun_mib) * MIB;
-    let total = size.0.saturating_mul(u64::from(*count));
-    if volume.room(total, *count) < least {
+    let count = count.saturating_sub(reserve);
+    let total = size.0.saturating_mul(u64::from(count));
+    if volume.room(total, count) < least {
         let message = format!(
             "the LUNs of {:?} have {}, and their volume would be smaller than {}",
             set.name,

@@ -52,7 +52,7 @@ pub enum PhaseKind {
     Age(Age),
     /// The database's files move to another place, and the trial goes on there.
     Copy(Copy),
-    /// LUNs join and leave a disk group while random work runs.
+    /// LUNs join and leave a disk group or a volume while random work runs.
     Rebalance(Rebalance),
     /// Order entry in SQL.
     Tpcc(Tpcc),
@@ -244,7 +244,7 @@ impl Shown for CopyTarget {
 }
 
 settled! {
-    /// LUNs that join and leave a disk group. LUNs are counted from 0 in the order of their set.
+    /// LUNs that join and leave a disk group or a volume. LUNs are counted from 0 in the order of their set.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Rebalance {
         /// LUNs held in reserve (or dropped earlier) that join.

@@ -185,13 +185,22 @@ impl StackKind {
         }
     }
 
-    /// Copies of the data by its own redundancy, on `luns` LUNs.
+    /// LUNs at the end of the data's set that hold nothing until a phase takes them in.
+    pub fn reserve(&self) -> u32 {
+        match self {
+            StackKind::Diskgroup(group) => group.reserve,
+            StackKind::Volume(volume) => volume.reserve,
+            _ => 0,
+        }
+    }
+
+    /// Copies of the data by its own redundancy, on `luns` LUNs, the reserve among them.
     pub fn copies(&self, luns: u32) -> u32 {
         match self {
             StackKind::Diskgroup(group) => group.redundancy.copies(),
             StackKind::Zfs(zfs) if zfs.vdevs == Vdevs::Mirror => luns,
             StackKind::FileSystem(made) => made.copies(),
-            StackKind::Volume(volume) => volume.copies(luns),
+            StackKind::Volume(volume) => volume.copies(luns.saturating_sub(volume.reserve)),
             _ => 1,
         }
     }

@@ -14,6 +14,8 @@ pub struct Volume {
     pub manager: Manager,
     /// The file system on it; `None`: it is used as a device.
     pub top: Option<FileSystem>,
+    /// LUNs at the end of the data's set that are not in it until a phase takes them in.
+    pub reserve: u32,
 }
 
 /// What makes a volume of LUNs.
@@ -107,7 +109,8 @@ impl Volume {
     /// Its keys with their values, those of its file system last.
     pub(crate) fn keys(&self) -> Keys {
         let top = self.top.as_ref();
-        let mut keys = vec![("fs", quoted(top.map_or("none", |top| top.row().word)))];
+        let fs = quoted(top.map_or("none", |top| top.row().word));
+        let mut keys = vec![("fs", fs), ("reserve", self.reserve.to_string())];
         keys.extend(match &self.manager {
             Manager::Lvm(lvm) => lvm.keys(),
             Manager::Md(md) => md.keys(),
@@ -116,7 +119,7 @@ impl Volume {
         keys
     }
 
-    /// Copies of the data, on `luns` LUNs.
+    /// Copies of the data, on `luns` LUNs without the reserve.
     pub fn copies(&self, luns: u32) -> u32 {
         match &self.manager {
             Manager::Lvm(lvm) => 1 + u32::from(lvm.layout == LvmLayout::Raid1),
@@ -145,7 +148,8 @@ impl Volume {
         }
     }
 
-    /// Bytes that it leaves of `bytes` on `luns` LUNs: copies, parity, and the room that a snapshot needs.
+    /// Bytes that it leaves of `bytes` on `luns` LUNs, which hold no reserve: copies, parity, and the room that a
+    /// snapshot needs.
     pub fn room(&self, bytes: u64, luns: u32) -> u64 {
         let luns = u64::from(luns.max(1));
         // Labels, superblocks, bitmaps and metadata of each LUN.
@@ -168,6 +172,16 @@ impl Volume {
             Manager::Lvm(_) => 12 << 20,
             // mdadm keeps room before the data, more on larger devices.
             Manager::Md(_) => 8 << 20,
+        }
+    }
+
+    /// Why no LUN of it can be given up for another one, if so.
+    pub fn holds_fast(&self) -> Option<&'static str> {
+        match &self.manager {
+            Manager::Lvm(lvm) if lvm.thin => Some("this version moves no thin pool"),
+            Manager::Lvm(lvm) if lvm.snapshot != Snapshot::None => Some("this version moves no snapshot"),
+            Manager::Md(md) if md.level == MdLevel::Raid0 => Some("raid0 cannot give up a LUN"),
+            Manager::Lvm(_) | Manager::Md(_) => None,
         }
     }
 

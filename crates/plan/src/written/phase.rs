@@ -88,11 +88,12 @@ written! {
         chunk: Bytes [Copy] = "`\"1MiB\"`";
         /// read everything back from the target after the phase and compare it with what was copied
         verify: bool [Copy] = "`true`";
-        /// LUNs that join, by number in their set: `["disk5"]`; they are in reserve or were dropped by an earlier phase
+        /// LUNs that join, by number in their set: `["disk5"]`; they are in reserve or were dropped by an earlier
+        /// phase. `lvm` and `md` take each in the place of one that is dropped
         add: Vec<String> [Rebalance] = "`[]`";
-        /// LUNs that are emptied and leave
+        /// LUNs that are emptied and leave; of a mirror, `raid10` or `raid5` also one that is lost
         drop: Vec<String> [Rebalance] = "`[]`";
-        /// I/Os of the rebalance in flight, 1 to 1024
+        /// of a disk group: I/Os of the rebalance in flight, 1 to 1024; `lvm` and `md` pace themselves
         power: u64 [Rebalance] = "`1`";
         /// time of the work before the change
         before: Duration [Rebalance] = "`\"10s\"`";

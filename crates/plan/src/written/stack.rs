@@ -45,8 +45,9 @@ written! {
         stripe: Stripe [Diskgroup] = "`coarse`";
         /// number of failure groups, 2 to 256; the LUNs are dealt to them in turn
         failure_groups: u64 [Diskgroup] = "each LUN its own";
-        /// number of LUNs at the end of the set that are not in the group until a phase of kind `rebalance` adds them
-        reserve: u64 [Diskgroup] = "`0`";
+        /// number of LUNs at the end of the set that are not in the group or volume until a phase of kind `rebalance`
+        /// adds them
+        reserve: u64 [Diskgroup, Lvm, Md] = "`0`";
         /// of the [allowed ones](#options-of-tools), for ext3 those of ext4; added to those of the stack
         mount_options: Options [Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = "`[]`";
         /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string

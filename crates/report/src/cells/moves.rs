@@ -54,7 +54,7 @@ pub struct Window {
     pub operations_per_s: Option<Figure>,
 }
 
-/// A rebalance of a disk group.
+/// A rebalance of a disk group or a volume.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RebalanceFigures {
     /// Bytes of extents moved.
@@ -65,7 +65,7 @@ pub struct RebalanceFigures {
     pub moved_per_ideal: Option<Figure>,
     /// Seconds from asking for it to the last extent.
     pub seconds: Option<Figure>,
-    /// I/Os that it was allowed to have in flight.
+    /// I/Os that it was allowed to have in flight; empty: it paces itself.
     pub power: Option<Figure>,
     /// The work before, during and after it.
     pub windows: Vec<Window>,

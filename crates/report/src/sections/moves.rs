@@ -1,4 +1,4 @@
-//! Phases that move data: copies between stacks, and rebalances inside a disk group while work went on.
+//! Phases that move data: copies between stacks, and rebalances inside a disk group or a volume while work went on.
 //!
 //! Takes the cells of a phase, gives blocks: a line each where there is little room, tables on a page. Prevents: a
 //! rebalance praised for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
@@ -33,7 +33,8 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
 const COPIES: &str = "Read and written: by the devices nearest to each side, where the sides share none. A target \
      that reads has to look at what it overwrites.";
 
-const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size. p99: service of \
+const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size; of LVM and md what \
+     the LUN held whose place another one took. They pace themselves and have no power. p99: service of \
      the slowest class of operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes \
      stand in the table above.";
 

@@ -58,6 +58,12 @@ impl Moved {
     }
 }
 
+/// Whether a volume of LVM or md put one LUN in the place of another: they have no power, as a disk group has.
+fn moves_below(at: &At<'_>) -> bool {
+    let rebalance = at.cell.rebalance.as_ref();
+    rebalance.is_some_and(|moved| moved.power.is_none())
+}
+
 pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
     let moved: Vec<Moved> = at.runs.iter().filter_map(|run| Moved::of(run)).collect();
     let median = |value: &dyn Fn(&Moved) -> f64| {
@@ -82,6 +88,12 @@ pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
             "not checked: make sure that nobody else uses the devices below (`iostat -x` while the stack rests)",
         ),
         _ if share <= FOREIGN_SHARE => (Status::Valid, more, ADVICE),
+        // Above the lowest devices, LVM and md read and write what they move: nobody else's.
+        _ if moves_below(at) => (
+            Status::Note,
+            format!("{more}: what was moved to another LUN is among it"),
+            "not checked in this phase: make sure that nobody else uses the devices below",
+        ),
         Some(layer) if layer.mirrors && reads > FOREIGN_SHARE => (
             Status::Suspect,
             format!(

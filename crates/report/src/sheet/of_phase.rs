@@ -521,6 +521,16 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &[],
     },
     Rule {
+        subject: "write hole",
+        bound: Bound::Words("parity matches after each cut"),
+        beyond: Status::Note,
+        advice: "nothing is lost while all LUNs are there: the array puts its parity right. A LUN lost with the power \
+             would have been computed wrong there: md closes the hole with a journal or a partial parity log",
+        take: Take::Runs(runs::write_hole),
+        document: None,
+        traps: &[],
+    },
+    Rule {
         subject: "kills",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,

@@ -9,7 +9,7 @@ use crate::figures::Figure;
 use crate::format::whole;
 use crate::history::{Book, PhaseHead, Seen};
 use crate::ranking::refusals;
-use crate::words::cuts::{Cuts, cuts};
+use crate::words::cuts::{self, Cuts, cuts};
 use ledger::{Measure, PhaseKind, PhaseStatus};
 
 fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) -> bool) -> Vec<Taken> {
@@ -21,6 +21,13 @@ fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) ->
 /// Power cuts and kills that lost something.
 pub(crate) fn lost(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
     of_cuts(book, stack, head, |cuts| cuts.lost)
+}
+
+/// Power cuts that left an array with parity that does not match its data.
+pub(crate) fn write_hole(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    let runs: Vec<&Seen> = book.seen(stack, &head.name).collect();
+    let taken = |(open, said): (bool, String)| Taken::holds(!open, said);
+    cuts::write_hole(&runs).map(taken).into_iter().collect()
 }
 
 /// Power cuts after which everything was there.

@@ -5,7 +5,7 @@
 //! kill that passes for a power cut.
 
 use crate::check::Status;
-use crate::format::whole;
+use crate::format::{bytes, whole};
 use crate::history::{Book, Seen};
 use ledger::{Measure, PhaseKind, Stack};
 
@@ -99,6 +99,24 @@ pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
         ),
     };
     Some(Cuts { lost, figure })
+}
+
+/// What the power cuts of a phase left of a stack's parity: whether some of it did not match, and how much. `None`: it
+/// has none, or nobody looked.
+pub(crate) fn write_hole(runs: &[&Seen]) -> Option<(bool, String)> {
+    let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
+    let cuts = sum(Measure::CutsParityLookedAt);
+    if cuts == 0.0 {
+        return None;
+    }
+    let stale = sum(Measure::CutsStaleParity);
+    let said = format!(
+        "parity of {} did not match its data after {} of {} power cuts",
+        bytes(sum(Measure::CutsStaleParityBytes)),
+        whole(stale),
+        whole(cuts)
+    );
+    Some((stale > 0.0, said))
 }
 
 /// How well it was looked whether a stack keeps what it acknowledges.

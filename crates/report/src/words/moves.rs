@@ -42,12 +42,14 @@ fn copied(cell: &Cell, copy: &CopyFigures) -> Option<String> {
 }
 
 fn moved(cell: &Cell, rebalance: &RebalanceFigures) -> Option<String> {
+    // LVM and md pace themselves.
+    let power = rebalance.power.map(|power| format!(" at power {:.0}", power.median));
     let mut line = format!(
-        "{}: {} moved in {} at power {}",
+        "{}: {} moved in {}{}",
         cell.stack,
         bytes(rebalance.moved_bytes?.median),
         nanoseconds(rebalance.seconds?.median * 1e9),
-        format_args!("{:.0}", rebalance.power?.median)
+        power.unwrap_or_default()
     );
     if let (Some(ideal), Some(share)) = (rebalance.ideal_bytes, rebalance.moved_per_ideal) {
         line.push_str(&format!(

@@ -4,8 +4,9 @@
 //! no copy of its metadata in /etc; and starts nothing that stays. Prevents: a group that comes up by itself after a
 //! reboot, and a command that waits for a udev which is not there.
 
-use super::commands::{PATIENCE, RESYNC_LIMIT, tool, words};
+use super::commands::{PATIENCE, RESYNC_LIMIT, listed, tool, words};
 use super::mapped;
+use super::said::{RaidStatus, raid_status};
 use crate::error::StackError;
 use crate::run::Run;
 use crate::tool::{Tool, argument};
@@ -26,7 +27,7 @@ pub(super) fn group(uuid: &[u8; 16]) -> String {
 }
 
 pub(super) fn device(uuid: &[u8; 16]) -> PathBuf {
-    Path::new("/dev/mapper").join(format!("{}-{DATA}", group(uuid)))
+    Path::new("/dev/mapper").join(mapping(uuid))
 }
 
 fn hex(uuid: &[u8; 16]) -> String {
@@ -55,30 +56,21 @@ fn config(has_udev: bool) -> String {
     )
 }
 
-fn command(name: &str, args: Vec<String>, luns: &[PathBuf]) -> Tool {
-    let list: Vec<String> = luns.iter().map(|path| argument(path)).collect();
+pub(super) fn command(name: &str, args: Vec<String>, luns: &[PathBuf]) -> Tool {
+    let list = listed(luns);
     let all = [
-        words(&[
-            name,
-            "-y",
-            "--devices",
-            &list.join(","),
-            "--config",
-            &config(mapped::has_udev()),
-        ]),
+        words(&[name, "-y", "--devices", &list, "--config", &config(mapped::has_udev())]),
         args.clone(),
     ];
-    let shown = [words(&[name, "-y", "--devices", &list.join(",")]), args]
-        .concat()
-        .join(" ");
+    let shown = [words(&[name, "-y", "--devices", &list]), args].concat().join(" ");
     tool("lvm", all.concat(), luns).shown_as(&shown)
 }
 
-/// Makes physical volumes, group and volume. Gives the commands.
+/// Makes physical volumes of all LUNs, a group of them, and the volume on the first `members`. Gives the commands.
 pub(super) fn make(
     asked: &Lvm,
     uuid: &[u8; 16],
-    luns: &[(PathBuf, [u8; 16])],
+    (luns, members): (&[(PathBuf, [u8; 16])], usize),
     run: &Run,
 ) -> Result<Vec<String>, StackError> {
     let paths: Vec<PathBuf> = luns.iter().map(|(path, _)| path.clone()).collect();
@@ -107,12 +99,12 @@ pub(super) fn make(
             "-l",
             "95%FREE",
         ]);
-        args.extend(stripes(asked, luns.len()));
+        args.extend(stripes(asked, members));
         args.extend(words(&["-n", POOL, &group]));
         run_it(command("lvcreate", args, &paths))?;
         run_it(command("lvcreate", thin(asked, &group)?, &paths))?;
     } else {
-        run_it(command("lvcreate", thick(asked, &group, luns.len()), &paths))?;
+        run_it(command("lvcreate", thick(asked, &group, (&paths, members)), &paths))?;
     }
     if asked.layout == LvmLayout::Raid1 && asked.resync == Resync::Wait {
         wait_for_copies(&group)?;
@@ -130,22 +122,31 @@ fn stripes(asked: &Lvm, luns: usize) -> Vec<String> {
 }
 
 /// The volume is written before it is read, so nothing of it needs to be wiped first.
-fn thick(asked: &Lvm, group: &str, luns: usize) -> Vec<String> {
+fn thick(asked: &Lvm, group: &str, (luns, members): (&[PathBuf], usize)) -> Vec<String> {
     let layout = match asked.layout {
         LvmLayout::Linear => words(&["--type", "linear"]),
         LvmLayout::Striped => words(&["--type", "striped"]),
         LvmLayout::Raid1 if asked.resync == Resync::Assume => words(&["--type", "raid1", "-m", "1", "--nosync"]),
         LvmLayout::Raid1 => words(&["--type", "raid1", "-m", "1"]),
     };
+    let has_reserve = members < luns.len();
     // A snapshot needs the other half: then it cannot run out of room, whatever is overwritten.
     let size = match asked.snapshot {
+        Snapshot::None if has_reserve => "100%PVS",
         Snapshot::None => "100%FREE",
         _ => "48%VG",
     };
     let mut args = words(&["-Wn", "-Zn"]);
     args.extend(layout);
-    args.extend(stripes(asked, luns));
+    args.extend(stripes(asked, members));
     args.extend(words(&["-l", size, "-n", DATA, group]));
+    // The reserve is in the group, and the volume must not lie on it.
+    args.extend(
+        luns[..members]
+            .iter()
+            .filter(|_| has_reserve)
+            .map(|path| argument(path)),
+    );
     args
 }
 
@@ -178,7 +179,7 @@ fn thin(asked: &Lvm, group: &str) -> Result<Vec<String>, StackError> {
 
 /// Takes the snapshot, which stands until the volume goes.
 pub(super) fn snapshot(asked: &Lvm, uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
-    let origin = format!("{}/{DATA}", group(uuid));
+    let origin = volume(uuid);
     let args = match asked.snapshot {
         Snapshot::None => return Ok(()),
         Snapshot::Cow => words(&["-s", "-l", "100%FREE", "-c", "64k", "-n", SNAPSHOT, &origin]),
@@ -221,8 +222,7 @@ fn wait_for_copies(group: &str) -> Result<(), StackError> {
     let name = format!("{group}-{DATA}");
     let start = Instant::now();
     loop {
-        let status = tool("dmsetup", words(&["status", &name]), &[]).run(None)?;
-        if is_in_step(&status.stdout) {
+        if status(&name)?.is_some_and(|status| status.is_in_step()) {
             return Ok(());
         }
         if start.elapsed() > RESYNC_LIMIT {
@@ -234,14 +234,20 @@ fn wait_for_copies(group: &str) -> Result<(), StackError> {
     }
 }
 
-/// Whether a status of the raid target says that all is in step: `0 638976 raid raid1 2 AA 638976/638976 idle 0 0 -`.
-fn is_in_step(status: &str) -> bool {
-    let mut words = status.split_whitespace().skip_while(|word| *word != "raid").skip(3);
-    let (Some(health), Some(ratio), Some(action)) = (words.next(), words.next(), words.next()) else {
-        return false;
-    };
-    let whole = ratio.split_once('/').is_some_and(|(done, all)| done == all);
-    whole && action == "idle" && health.chars().all(|c| c == 'A')
+/// What the raid target says of a mapping; `None`: it is of another target.
+pub(super) fn status(name: &str) -> Result<Option<RaidStatus>, StackError> {
+    let said = tool("dmsetup", words(&["status", name]), &[]).run(None)?;
+    Ok(raid_status(&said.stdout))
+}
+
+/// The mapping of the volume in its group, as dmsetup names it.
+pub(super) fn mapping(uuid: &[u8; 16]) -> String {
+    format!("{}-{DATA}", group(uuid))
+}
+
+/// The volume as LVM names it.
+pub(super) fn volume(uuid: &[u8; 16]) -> String {
+    format!("{}/{DATA}", group(uuid))
 }
 
 #[cfg(test)]
@@ -272,7 +278,8 @@ mod tests {
 
     #[test]
     fn each_layout_has_its_words() {
-        let line = |asked: &Lvm| thick(asked, "g", 4).join(" ");
+        let luns = ["/dev/a", "/dev/b", "/dev/c", "/dev/d"].map(PathBuf::from);
+        let line = |asked: &Lvm| thick(asked, "g", (&luns, 4)).join(" ");
         assert_eq!(
             line(&asked(LvmLayout::Linear)),
             "-Wn -Zn --type linear -l 100%FREE -n data g"
@@ -288,6 +295,10 @@ mod tests {
             ..striped
         };
         assert_eq!(line(&half), "-Wn -Zn --type striped -i 2 -I 64k -l 48%VG -n data g");
+        assert_eq!(
+            thick(&asked(LvmLayout::Striped), "g", (&luns, 3)).join(" "),
+            "-Wn -Zn --type striped -i 3 -I 64k -l 100%PVS -n data g /dev/a /dev/b /dev/c"
+        );
         let assumed = Lvm {
             resync: Resync::Assume,
             ..asked(LvmLayout::Raid1)
@@ -296,15 +307,5 @@ mod tests {
             line(&assumed),
             "-Wn -Zn --type raid1 -m 1 --nosync -l 100%FREE -n data g"
         );
-    }
-
-    /// As dmsetup of LVM 2.03.16 wrote them on a kernel 6.1.
-    #[test]
-    fn a_status_says_when_copies_are_the_same() {
-        assert!(!is_in_step("0 638976 raid raid1 2 aa 240384/638976 resync 0 0 -\n"));
-        assert!(is_in_step("0 638976 raid raid1 2 AA 638976/638976 idle 0 0 -\n"));
-        assert!(!is_in_step("0 638976 raid raid1 2 DA 638976/638976 idle 0 0 -\n"));
-        assert!(!is_in_step("0 638976 linear \n"));
-        assert!(!is_in_step(""));
     }
 }

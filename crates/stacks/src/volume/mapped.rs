@@ -114,9 +114,21 @@ pub(super) fn array_of(uuid: &[u8; 16]) -> io::Result<PathBuf> {
 
 /// What an array does beside its work: "idle", "resync", "recover".
 pub(super) fn action_of(array: &Path) -> io::Result<String> {
+    of_array(array, "sync_action")
+}
+
+/// What the kernel says of an array.
+pub(super) fn of_array(array: &Path, attribute: &str) -> io::Result<String> {
     let name = array.file_name().unwrap_or_default();
-    let file = Path::new(BLOCK).join(name).join("md/sync_action");
+    let file = Path::new(BLOCK).join(name).join("md").join(attribute);
     Ok(fs::read_to_string(file)?.trim().to_owned())
+}
+
+/// What the kernel says of one LUN in an array: "in_sync", "faulty", "spare,write_error" and the like; `None`: it is
+/// not in it.
+pub(super) fn state_in(array: &Path, lun: &Path) -> Option<String> {
+    let lun = fs::canonicalize(lun).ok()?;
+    of_array(array, &format!("dev-{}/state", lun.file_name()?.to_str()?)).ok()
 }
 
 /// Where no udev does it: the name of an array that is gone, and the node that it led to. `hex`: its UUID, for a name

@@ -7,7 +7,7 @@ use super::commands::{LIMIT, PATIENCE, RESYNC_LIMIT, tool, words};
 use super::mapped;
 use crate::error::StackError;
 use crate::run::Run;
-use crate::tool::{Tool, argument};
+use crate::tool::argument;
 use plan::{Md, MdLevel, Resync};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn create(asked: &Md, uuid: &[u8; 16], luns: &[PathBuf]) -> Vec<String> {
 fn wait_for_resync(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
     let device = device(uuid);
     let args = words(&["--wait", &argument(&device)]);
-    let waited = Tool::new("mdadm", args, RESYNC_LIMIT).making_devices_of(luns).run(None);
+    let waited = tool("mdadm", args, luns).within(RESYNC_LIMIT).run(None);
     // It also fails where there was nothing to wait for.
     let start = Instant::now();
     loop {

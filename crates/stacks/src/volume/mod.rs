@@ -5,9 +5,15 @@
 //! its run, and one that a tool finds on a disk which the study does not name.
 
 mod commands;
+mod exchange;
+mod health;
 pub(crate) mod lvm;
 pub(crate) mod mapped;
 pub(crate) mod md;
+pub mod said;
+
+pub use exchange::{Exchange, Told, exchange};
+pub use health::{lost_members, stale_parity};
 
 use crate::device;
 use crate::error::StackError;
@@ -27,8 +33,10 @@ pub(crate) struct Made {
     manager: Manager,
     /// By which it is found again.
     uuid: [u8; 16],
-    /// Its LUNs, each with the UUID by which it is wiped.
+    /// Its LUNs, each with the UUID by which it is wiped; those in reserve come last.
     luns: Vec<(PathBuf, [u8; 16])>,
+    /// How many of them it is made on.
+    members: usize,
 }
 
 /// What the layers of a stack call it.
@@ -42,7 +50,7 @@ pub(crate) fn word(manager: &Manager) -> &'static str {
 /// Clears the LUNs for a volume, makes it, and lets the run write to it. Gives the commands that made it, as facts.
 pub(crate) fn build(
     manager: &Manager,
-    luns: &[PathBuf],
+    (luns, reserve): (&[PathBuf], u32),
     marker: &str,
     journal: &mut Journal,
 ) -> Result<(Made, Vec<(String, String)>), StackError> {
@@ -51,6 +59,7 @@ pub(crate) fn build(
         manager: manager.clone(),
         uuid,
         luns: Vec::new(),
+        members: luns.len().saturating_sub(reserve as usize),
     };
     for path in luns {
         let id = match manager {
@@ -91,8 +100,14 @@ impl Made {
         }
     }
 
+    /// All its LUNs.
     fn paths(&self) -> Vec<PathBuf> {
         self.luns.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Those that it is made on.
+    fn members(&self) -> Vec<PathBuf> {
+        self.luns[..self.members].iter().map(|(path, _)| path.clone()).collect()
     }
 
     /// Its device, under a name that it keeps.
@@ -107,8 +122,8 @@ impl Made {
     /// the commands.
     fn make(&self, run: &Run) -> Result<Vec<String>, StackError> {
         let tools = match &self.manager {
-            Manager::Lvm(asked) => lvm::make(asked, &self.uuid, &self.luns, run)?,
-            Manager::Md(asked) => md::make(asked, &self.uuid, &self.paths(), run)?,
+            Manager::Lvm(asked) => lvm::make(asked, &self.uuid, (&self.luns, self.members), run)?,
+            Manager::Md(asked) => md::make(asked, &self.uuid, &self.members(), run)?,
         };
         appeared(&self.device())?;
         Ok(tools)
@@ -138,7 +153,7 @@ impl Made {
     pub(crate) fn start(&self) -> Result<(), StackError> {
         match &self.manager {
             Manager::Lvm(_) => lvm::start(&self.uuid, &self.paths())?,
-            Manager::Md(_) => md::start(&self.uuid, &self.paths())?,
+            Manager::Md(_) => md::start(&self.uuid, &self.members())?,
         }
         appeared(&self.device())
     }

@@ -145,11 +145,7 @@ fn access(here: &Here<'_>, place: &Path, mut left_out: Vec<String>) -> Result<Pl
 /// One place and the stacks that can stand on files in it; what is left out where there are fewer than two.
 fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
-    let kinds: &[(&'static str, &str)] = match here.is_root {
-        true => &[("ext4", "ext4"), ("xfs", "XFS"), ("diskgroup", "disk group")],
-        false => &[("diskgroup", "disk group")],
-    };
-    for (kind, name) in kinds {
+    for (kind, name) in kinds(here) {
         match here.probed.iter().find(|one| one.kind == *kind) {
             Some(one) if !one.able => left_out.push(lacking(name, one)),
             _ => names.push((*kind, *name)),
@@ -189,6 +185,7 @@ fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
         return Err(left_out);
     }
     left_out.push(match here.is_root {
+        true if has_lvm(here) => "XFS and btrfs, because a fourth stack leaves too little time for each".to_string(),
         true => "btrfs, because a fourth stack leaves too little time for each".to_string(),
         false => "ext4, XFS and btrfs on LUN files: they need root".to_string(),
     });
@@ -210,6 +207,19 @@ fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
         ),
         left_out,
     })
+}
+
+/// Kinds on LUN files with their names: as many as three minutes have room for.
+fn kinds(here: &Here<'_>) -> &'static [(&'static str, &'static str)] {
+    match here.is_root {
+        true if has_lvm(here) => &[("ext4", "ext4"), ("lvm", "ext4 on LVM"), ("diskgroup", "disk group")],
+        true => &[("ext4", "ext4"), ("xfs", "XFS"), ("diskgroup", "disk group")],
+        false => &[("diskgroup", "disk group")],
+    }
+}
+
+fn has_lvm(here: &Here<'_>) -> bool {
+    here.probed.iter().any(|one| one.kind == "lvm" && one.able)
 }
 
 /// All LUN files are alike.

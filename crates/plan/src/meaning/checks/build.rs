@@ -37,7 +37,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
             named.copies_fit(0, findings);
             named.smallest(findings);
         } else if let Some(made) = stack.kind.volume() {
-            volume::fits(w, made, set, span, findings);
+            volume::fits((w, made), (set, 0), span, findings);
         } else if set.count() > 1 && stack.kind.pool().is_none() {
             let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, set.count());
             findings.add(span, message, "name a LUN set of one file or device");
@@ -115,7 +115,7 @@ impl Named<'_> {
                 }
             }
             StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
-            StackKind::Volume(made) => volume::fits(w, made, set, span, findings),
+            StackKind::Volume(made) => volume::fits((w, made), (set, made.reserve), span, findings),
             StackKind::Zfs(zfs) => {
                 zfs::cache_fits(w, stack, study, findings);
                 zfs::has_luns(w, zfs, luns, findings);

@@ -39,7 +39,7 @@ struct Trial<'s> {
     at_home: bool,
     /// LUN sets that copies went to, and the stacks that stand on them.
     taken: BTreeMap<String, String>,
-    /// LUNs in the disk group.
+    /// LUNs in the disk group or the volume.
     members: BTreeSet<u32>,
     luns: u32,
 }
@@ -47,7 +47,7 @@ struct Trial<'s> {
 impl<'s> Trial<'s> {
     fn of(study: &'s Study, stack: &'s Stack) -> Trial<'s> {
         let luns = stack.data.as_ref().and_then(|set| space::luns(study, set)).unwrap_or(0) as u32;
-        let reserve = stack.kind.disk_group().map_or(0, |group| group.reserve);
+        let reserve = stack.kind.reserve();
         Trial {
             study,
             stack,
@@ -156,16 +156,38 @@ impl<'s> Trial<'s> {
         }
     }
 
+    /// Why the LUNs of the stack cannot change like this now, if so, and what to do.
+    fn stays(&self, rebalance: &Rebalance) -> Option<(String, &'static str)> {
+        let name = &self.stack.name;
+        let volume = self.stack.kind.volume();
+        if self.stack.kind.disk_group().is_none() && volume.is_none() {
+            let message = format!("stack {name:?} is no disk group and no volume: it cannot be rebalanced");
+            let cure = "compare disk groups, lvm and md only, or leave the rebalance to a study of its own";
+            return Some((message, cure));
+        }
+        if !self.at_home {
+            let message = "the database was copied away: its group cannot be rebalanced meanwhile".to_string();
+            return Some((message, "copy it home first: to = \"home\""));
+        }
+        let volume = volume?;
+        if let Some(why) = volume.holds_fast() {
+            let message = format!("the LUNs of stack {name:?} cannot change: {why}");
+            return Some((
+                message,
+                "choose another layout or level, or leave it to a study of its own",
+            ));
+        }
+        (rebalance.add.len() != rebalance.drop.len()).then(|| {
+            let message = format!("stack {name:?} cannot grow or shrink: LVM and md move nothing to a LUN that is new");
+            (
+                message,
+                "add as many LUNs as are dropped: each takes the place of one of them",
+            )
+        })
+    }
+
     fn rebalance(&mut self, w: &WrittenPhase, rebalance: &Rebalance, findings: &mut Findings) {
-        if self.stack.kind.disk_group().is_none() || !self.at_home {
-            let message = match self.at_home {
-                true => format!("stack {:?} is no disk group: it cannot be rebalanced", self.stack.name),
-                false => "the database was copied away: its group cannot be rebalanced meanwhile".to_string(),
-            };
-            let cure = match self.at_home {
-                true => "compare disk groups only, or leave the rebalance to a study of its own",
-                false => "copy it home first: to = \"home\"",
-            };
+        if let Some((message, cure)) = self.stays(rebalance) {
             findings.add(place(&w.kind, &w.span), message, cure);
             return;
         }

@@ -4,6 +4,7 @@ use super::*;
 use plan::{Study, Turns};
 
 const ALL: [&str; 3] = ["ext4", "xfs", "diskgroup"];
+const WITH_LVM: [&str; 4] = ["ext4", "xfs", "lvm", "diskgroup"];
 
 fn probed(able: &[&str]) -> Vec<Buildable> {
     let one = |kind| Buildable {
@@ -13,7 +14,7 @@ fn probed(able: &[&str]) -> Vec<Buildable> {
         cure: "install it".into(),
         tool_version: String::new(),
     };
-    ALL.into_iter().map(one).collect()
+    WITH_LVM.into_iter().map(one).collect()
 }
 
 struct Case<'a> {
@@ -71,7 +72,11 @@ fn each_plan_has_at_least_eight_blocks_in_three_minutes_and_few_comparisons() {
         ..ROOT
     };
     let no_luns = Case { luns: false, ..USER };
-    for case in [&ROOT, &USER, &two, &no_xfs, &no_luns] {
+    let lvm = Case {
+        able: &WITH_LVM,
+        ..ROOT
+    };
+    for case in [&ROOT, &USER, &two, &no_xfs, &no_luns, &lvm] {
         let (planned, study) = must(case);
         let estimate = plan::estimate(&study, 500 << 20);
         let blocks = estimate.blocks(&study);
@@ -89,9 +94,15 @@ fn stacks_stand_side_by_side_on_luns_of_their_own() {
     let (_, root) = must(&ROOT);
     assert_eq!(names(&root), ["ext4", "XFS", "disk group"]);
     assert_eq!(root.luns.len(), 3);
+    let (planned, with_lvm) = must(&Case {
+        able: &WITH_LVM,
+        ..ROOT
+    });
+    assert_eq!(names(&with_lvm), ["ext4", "ext4 on LVM", "disk group"]);
+    assert!(planned.left_out.iter().any(|one| one.starts_with("XFS and btrfs")));
     let (_, user) = must(&USER);
     assert_eq!(names(&user), ["files", "disk group"]);
-    for study in [root, user] {
+    for study in [root, user, with_lvm] {
         assert!(matches!(study.turns(), Turns::Stints(_)), "{:?}", study.turns());
     }
 }

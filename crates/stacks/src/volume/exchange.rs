@@ -1,0 +1,291 @@
+//! LUNs that a volume gives up for others while it is in use: what they hold is moved, or made anew from the other
+//! copies where they are lost.
+//!
+//! Takes a [`Built`] stack and LUNs by their number in the data's set; does what an administrator would: `pvmove`,
+//! `lvconvert --repair`, `mdadm --replace`, `mdadm --add`. Prevents: a volume whose new LUN is measured before it holds
+//! anything.
+
+use super::commands::{PATIENCE, RESYNC_LIMIT, tool, words};
+use super::health::is_faulty;
+use super::said::{Completed, completed, mirror_status, used_bytes};
+use super::{Made, lvm, mapped};
+use crate::built::Built;
+use crate::error::StackError;
+use crate::journal::Journal;
+use crate::run::Run;
+use crate::tool::{Tool, argument};
+use plan::{LvmLayout, Manager};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked how far the kernel is.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A change that can begin.
+pub struct Exchange<'a> {
+    volume: &'a Made,
+    run: &'a Run,
+    steps: Vec<Step>,
+}
+
+/// One LUN in the place of another.
+struct Step {
+    old: PathBuf,
+    new: PathBuf,
+    way: Way,
+    /// What comes to the new LUN.
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// What the old one holds is moved while both are there.
+    Moved,
+    /// The old one is lost: the other copies or the parity say what it held.
+    MadeAnew,
+}
+
+/// How far a change is: bytes that are there by now. Gives whether it shall go on.
+pub type Told<'t> = dyn FnMut(u64) -> bool + 't;
+
+/// Gets ready to put the LUNs `add` in the places of the LUNs `drop`, each in that of one.
+///
+/// # Errors
+/// A stack without a volume, a LUN that is not there, a kernel that says nothing of the volume.
+pub fn exchange<'a>(
+    built: &'a Built,
+    journal: &'a Journal,
+    drop: &[u32],
+    add: &[u32],
+) -> Result<Exchange<'a>, StackError> {
+    let first = built.devices.first().cloned().unwrap_or_default();
+    let refused = |why: &str| {
+        let cure = "name LUNs of the set by their number, as many to add as to drop";
+        StackError::path(
+            "change the LUNs of a volume on",
+            &first,
+            io::Error::other(why.to_owned()),
+            cure,
+        )
+    };
+    let volume = built.volumes.first().ok_or_else(|| refused("there is no volume"))?;
+    if add.len() != drop.len() {
+        return Err(refused("a LUN takes the place of one other"));
+    }
+    let lun = |number: u32| {
+        let found = volume.luns.get(number as usize).map(|(path, _)| path.clone());
+        found.ok_or_else(|| refused("a LUN is not in the set"))
+    };
+    let mut exchange = Exchange {
+        volume,
+        run: journal.run(),
+        steps: Vec::new(),
+    };
+    for (old, new) in drop.iter().zip(add) {
+        let step = exchange.step(lun(*old)?, lun(*new)?)?;
+        exchange.steps.push(step);
+    }
+    Ok(exchange)
+}
+
+impl Exchange<'_> {
+    /// Bytes that come to new LUNs.
+    pub fn bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.bytes).sum()
+    }
+
+    /// Does it, and tells how far it is. `false`: it was told to stop.
+    ///
+    /// # Errors
+    /// A tool that refused, a kernel that does not come to an end.
+    pub fn work(&self, tell: &mut Told<'_>) -> Result<bool, StackError> {
+        let mut before = 0;
+        for step in &self.steps {
+            let mut far = |done: Completed| tell(before + done.of(step.bytes));
+            let all = match (&self.volume.manager, step.way) {
+                (Manager::Lvm(_), Way::Moved) => self.pvmove(step, &mut far)?,
+                (Manager::Lvm(_), Way::MadeAnew) => self.repair(step, &mut far)?,
+                (Manager::Md(_), Way::Moved) => self.replace(step, &mut far)?,
+                (Manager::Md(_), Way::MadeAnew) => self.rebuild(step, &mut far)?,
+            };
+            if !all {
+                return Ok(false);
+            }
+            before += step.bytes;
+        }
+        Ok(tell(before))
+    }
+
+    fn step(&self, old: PathBuf, new: PathBuf) -> Result<Step, StackError> {
+        let (way, bytes) = match &self.volume.manager {
+            Manager::Lvm(asked) => self.of_lvm(asked.layout, &old)?,
+            Manager::Md(_) => {
+                let array = self.array()?;
+                let state = mapped::state_in(&array, &old);
+                let way = match state {
+                    Some(state) if !is_faulty(&state) => Way::Moved,
+                    _ => Way::MadeAnew,
+                };
+                let kib = mapped::of_array(&array, "component_size").and_then(|text| number(&text));
+                (way, kib.map_err(|e| self.failed("look at", e))? << 10)
+            }
+        };
+        Ok(Step { old, new, way, bytes })
+    }
+
+    fn of_lvm(&self, layout: LvmLayout, old: &Path) -> Result<(Way, u64), StackError> {
+        let mapping = lvm::mapping(&self.volume.uuid);
+        if layout == LvmLayout::Raid1
+            && let Some(status) = lvm::status(&mapping)?.filter(|status| status.lost > 0)
+        {
+            return Ok((Way::MadeAnew, status.sectors << 9));
+        }
+        let asked = ["--noheadings", "--nosuffix", "--units", "b", "-o", "pv_used"];
+        let mut args = words(&asked);
+        args.push(argument(old));
+        let said = lvm::command("pvs", args, &self.volume.paths()).run(None)?;
+        let used = used_bytes(&said.stdout).ok_or_else(|| io::Error::other("pvs gives no size"));
+        Ok((Way::Moved, used.map_err(|e| self.failed("find what is used of", e))?))
+    }
+
+    fn failed(&self, what: &'static str, e: io::Error) -> StackError {
+        StackError::path(what, &self.volume.device(), e, "see the kernel log (dmesg)")
+    }
+
+    fn array(&self) -> Result<PathBuf, StackError> {
+        mapped::array_of(&self.volume.uuid).map_err(|e| self.failed("find the array of", e))
+    }
+
+    /// `pvmove` stays until all is moved. What moves has a mapping of its own, which says how far it is.
+    fn pvmove(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
+        let luns = self.volume.paths();
+        let (old, new) = (argument(&step.old), argument(&step.new));
+        let moving = lvm::command("pvmove", words(&["-i", "1", &old, &new]), &luns).within(RESYNC_LIMIT);
+        let over = AtomicBool::new(false);
+        let mapping = format!("{}-pvmove0", lvm::group(&self.volume.uuid));
+        let mut goes_on = true;
+        let moved = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let moved = moving.run(Some(self.run));
+                over.store(true, Ordering::Release);
+                moved
+            });
+            while !over.load(Ordering::Acquire) {
+                std::thread::sleep(LOOK);
+                let status = tool("dmsetup", words(&["status", &mapping]), &[]).run(None);
+                let status = status.ok().and_then(|said| mirror_status(&said.stdout));
+                let shall = far(status.map(|status| status.regions).unwrap_or_default());
+                if goes_on && !shall {
+                    goes_on = false;
+                    let abort = lvm::command("pvmove", words(&["--abort", &old]), &luns);
+                    // It may be over by now.
+                    let _ = abort.run(Some(self.run));
+                }
+            }
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        match moved {
+            // Stopped, it says that it was.
+            Err(_) if !goes_on => Ok(false),
+            moved => moved.map(|_| goes_on),
+        }
+    }
+
+    /// A copy of a mirror in the place of one that is lost.
+    fn repair(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
+        let volume = lvm::volume(&self.volume.uuid);
+        let args = words(&["--repair", &volume, &argument(&step.new)]);
+        lvm::command("lvconvert", args, &self.volume.paths()).run(Some(self.run))?;
+        let mapping = lvm::mapping(&self.volume.uuid);
+        self.until(far, || {
+            let status = lvm::status(&mapping)?;
+            let status = status.ok_or_else(|| self.failed("look at", io::Error::other("it is no mirror")))?;
+            Ok((status.is_in_step(), status.in_step))
+        })
+    }
+
+    /// The kernel copies the old LUN to the new one, and drops it then.
+    fn replace(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
+        let (array, new) = (self.array()?, argument(&step.new));
+        self.mdadm(&array, &["--add", &new])?;
+        self.mdadm(&array, &["--replace", &argument(&step.old), "--with", &new])?;
+        let all = self.until(far, || {
+            let state = mapped::state_in(&array, &step.old);
+            Ok((state.is_none_or(|state| is_faulty(&state)), sync_of(&array)))
+        })?;
+        if all {
+            self.remove(&array, &step.old)?;
+            // Not to be taken for the array's again.
+            let args = words(&["--zero-superblock", &argument(&step.old)]);
+            self.tool(args).run(Some(self.run))?;
+        }
+        Ok(all)
+    }
+
+    /// The kernel makes the new LUN from the others.
+    fn rebuild(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
+        let array = self.array()?;
+        if mapped::state_in(&array, &step.old).is_some() {
+            self.remove(&array, &step.old)?;
+        }
+        self.mdadm(&array, &["--add", &argument(&step.new)])?;
+        self.until(far, || {
+            let missing = mapped::of_array(&array, "degraded").and_then(|text| number(&text));
+            Ok((missing.map_err(|e| self.failed("look at", e))? == 0, sync_of(&array)))
+        })
+    }
+
+    /// The kernel may still have requests to a LUN that it has just given up.
+    fn remove(&self, array: &Path, lun: &Path) -> Result<(), StackError> {
+        let start = Instant::now();
+        loop {
+            match self.mdadm(array, &["--remove", &argument(lun)]) {
+                Err(_) if start.elapsed() < PATIENCE => std::thread::sleep(LOOK),
+                removed => return removed,
+            }
+        }
+    }
+
+    fn mdadm(&self, array: &Path, args: &[&str]) -> Result<(), StackError> {
+        let args = [words(&["--manage", &argument(array)]), words(args)].concat();
+        self.tool(args).run(Some(self.run)).map(drop)
+    }
+
+    fn tool(&self, args: Vec<String>) -> Tool {
+        tool("mdadm", args, &self.volume.paths())
+    }
+
+    /// Looks again and again, until it is done or shall not go on.
+    fn until(
+        &self,
+        far: &mut dyn FnMut(Completed) -> bool,
+        mut look: impl FnMut() -> Result<(bool, Completed), StackError>,
+    ) -> Result<bool, StackError> {
+        let start = Instant::now();
+        loop {
+            let (is_done, done) = look()?;
+            if is_done {
+                return Ok(true);
+            }
+            if !far(done) {
+                return Ok(false);
+            }
+            if start.elapsed() > RESYNC_LIMIT {
+                return Err(self.failed("wait for", io::ErrorKind::TimedOut.into()));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// How far the kernel is with an array; nothing before it begins.
+fn sync_of(array: &Path) -> Completed {
+    let text = mapped::of_array(array, "sync_completed").unwrap_or_default();
+    completed(&text).unwrap_or_default()
+}
+
+fn number(text: &str) -> io::Result<u64> {
+    text.parse().map_err(io::Error::other)
+}
