@@ -103,7 +103,7 @@ written! {
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
         /// a rest before the ageing, about as long as the ageing takes. After it come the random work and the scans
-        /// that are held `against` a phase before, once more, as \"NAME control\": what time alone does
+        /// that are held `against` a phase before, once more, as "NAME control": what time alone does
         control: Duration [Age] = "";
         /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
         /// the aged scan
