@@ -5,7 +5,7 @@
 
 use crate::key::Key;
 use crate::written::{
-    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader, WrittenInject,
+    PhaseWord, StackWord, Word, WrittenCost, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader, WrittenInject,
     WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
 };
 
@@ -32,6 +32,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
         ("files", plain(WrittenFiles::KEYS)),
+        ("cost", plain(WrittenCost::KEYS)),
         ("phase", phase(is_common)),
         ("phase random", phase(of_random)),
     ];

@@ -12,6 +12,7 @@ mod browser;
 mod changes;
 mod chromium;
 mod compare;
+mod cost;
 mod databases;
 mod fixture;
 mod forms;
