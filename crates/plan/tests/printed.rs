@@ -39,6 +39,9 @@ inject = { flush_lost = true, late_from = 2, short_at = 3, stall_at = 4 }
 name = "scan"
 kind = "scan"
 [[phase]]
+name = "commits"
+kind = "redo"
+[[phase]]
 name = "again"
 kind = "scan"
 against = "scan"

@@ -31,7 +31,7 @@ pub use files::{
     FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
 };
 pub use luns::{LunSet, LunSource};
-pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Scan};
+pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Redo, Scan};
 pub use random::{Hotspot, Random, RedoStress};
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use volume::{Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
