@@ -77,7 +77,13 @@ fn a_control_measures_what_time_does_without_the_overwrite() {
     let names: Vec<&str> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
     assert_eq!(
         names,
-        ["fresh scan", "ageing control", "aged scan control", "ageing", "aged scan"]
+        [
+            "fresh scan",
+            "ageing control",
+            "aged scan control",
+            "ageing",
+            "aged scan"
+        ]
     );
     let changes = report["changes"].as_array().expect("changes");
     let held: Vec<(&str, &str)> = changes
@@ -92,7 +98,10 @@ fn a_control_measures_what_time_does_without_the_overwrite() {
     assert_eq!(contrasts.len(), 2, "the control's and the ageing's: {contrasts:?}");
     for one in contrasts {
         let verdict = one["verdict"].as_str().expect("a verdict");
-        assert!(["equivalent", "not_enough_data"].contains(&verdict), "nothing ages: {one}");
+        assert!(
+            ["equivalent", "not_enough_data"].contains(&verdict),
+            "nothing ages: {one}"
+        );
     }
     let ledger = Ledger::open(bench.path("control.assay")).expect("a result");
     let of = |name: &str| -> Vec<ledger::Phase> {
@@ -103,7 +112,11 @@ fn a_control_measures_what_time_does_without_the_overwrite() {
     assert_eq!((rests.len(), ageings.len()), (8, 8), "two stacks, four blocks");
     for rest in &rests {
         assert_eq!(value(&ledger, rest, Measure::EngineWrites), 0.0, "a rest wrote");
-        assert!(rest.run.elapsed_ns >= 2_900_000_000, "it rested {} ns", rest.run.elapsed_ns);
+        assert!(
+            rest.run.elapsed_ns >= 2_900_000_000,
+            "it rested {} ns",
+            rest.run.elapsed_ns
+        );
     }
     for ageing in &ageings {
         let overwritten = value(&ledger, ageing, Measure::EngineOverwrittenBytes);

@@ -10,6 +10,8 @@ use std::time::Duration;
 use targets::{FileId, StoredPort, monotonic_ns};
 use workloads::Pacing;
 
+pub use observers::own_cpu_ns;
+
 /// Sessions, and pages of an operation: SLOB's loop with a batch of its own size.
 const SESSIONS: u32 = 64;
 const WORK_UNIT: u32 = 16;
@@ -183,7 +185,7 @@ fn select(
         hot_schema_frequency: 0,
     };
     let before = engine.counters();
-    let cpu_before = observers::own_cpu_ns();
+    let cpu_before = own_cpu_ns();
     let mut operations = engine.random(&work, seed)?;
     let outcome = workloads::drive(
         &mut operations[0],
@@ -194,7 +196,7 @@ fn select(
     Ok(Reached {
         pages: count(&(engine.counters() - before)),
         elapsed_ns: outcome.elapsed_ns,
-        cpu_ns: observers::own_cpu_ns().saturating_sub(cpu_before),
+        cpu_ns: own_cpu_ns().saturating_sub(cpu_before),
     })
 }
 

@@ -23,5 +23,6 @@ mod places;
 mod sentences;
 mod serving;
 mod sheet;
+mod sizing;
 mod storage;
 mod verdicts;

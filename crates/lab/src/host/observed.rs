@@ -350,14 +350,8 @@ fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f
             (delta.cpu.all.system_ns + delta.cpu.all.irq_ns + delta.cpu.all.softirq_ns) as f64,
         ),
         (Measure::CpuCores, delta.cpu.each.len() as f64),
-        (
-            Measure::ObserverCpuNs,
-            (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64,
-        ),
-        (
-            Measure::ObserverAroundCpuNs,
-            (delta.walk_cpu_ns + looking_ns) as f64,
-        ),
+        (Measure::ObserverCpuNs, (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64),
+        (Measure::ObserverAroundCpuNs, (delta.walk_cpu_ns + looking_ns) as f64),
     ];
     let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
     add(Measure::CpuIdleShare, delta.cpu.idle_share());

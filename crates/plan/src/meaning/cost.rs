@@ -40,7 +40,11 @@ pub(super) fn resolve(written: Option<&WrittenCost>, study: &Study, findings: &m
         findings.add(&at.span, format!("{:e} is no price", at.value), cure);
     }
     let names: Vec<&str> = study.stacks.iter().map(|stack| stack.name.as_str()).collect();
-    for (stack, _) in written.licence.iter().filter(|(at, _)| !names.contains(&at.value.as_str())) {
+    for (stack, _) in written
+        .licence
+        .iter()
+        .filter(|(at, _)| !names.contains(&at.value.as_str()))
+    {
         let cure = match nearest(&stack.value, names.iter().copied()) {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("write one of {}", names.join(", ")),
@@ -48,7 +52,11 @@ pub(super) fn resolve(written: Option<&WrittenCost>, study: &Study, findings: &m
         findings.add(&stack.span, format!("the study has no stack {:?}", stack.value), cure);
     }
     let all = [cost.host, cost.lun, cost.gb];
-    if all.iter().chain(cost.licence.iter().map(|(_, price)| price)).all(|price| *price == 0.0) {
+    if all
+        .iter()
+        .chain(cost.licence.iter().map(|(_, price)| price))
+        .all(|price| *price == 0.0)
+    {
         let cure = "say `host`, `lun`, `gb` or `licence`, or remove the section";
         findings.add(&written.span, "[cost] has no price above 0", cure);
     }

@@ -38,11 +38,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenCost {
     let mut cost = WrittenCost::read(&mut s, findings);
     cost.span = s.span.clone();
     s.finish(
-        &[(
-            "license",
-            "the key is written with a c",
-            "write licence = { ... }",
-        )],
+        &[("license", "the key is written with a c", "write licence = { ... }")],
         findings,
     );
     cost

@@ -52,12 +52,20 @@ fn prices(source: &Source<'_>, cost: &Cost) -> crate::document::Table {
         column("price", unit, |one: &CostOfStack| Cell::number(one.total, number)),
         column("host", unit, move |_: &CostOfStack| Cell::number(host, number)),
         of("LUNs", "", |one| Some(f64::from(one.luns)), whole),
-        column("LUNs", unit, move |one: &CostOfStack| Cell::number(lun(f64::from(one.luns)), number)),
+        column("LUNs", unit, move |one: &CostOfStack| {
+            Cell::number(lun(f64::from(one.luns)), number)
+        }),
         of("space", "", |one| Some(one.lun_bytes), bytes),
-        column("space", unit, move |one: &CostOfStack| Cell::number(gb(one.lun_bytes / 1e9), number)),
-        column("licences", unit, |one: &CostOfStack| Cell::number((one.licence > 0.0).then_some(one.licence), number)),
+        column("space", unit, move |one: &CostOfStack| {
+            Cell::number(gb(one.lun_bytes / 1e9), number)
+        }),
+        column("licences", unit, |one: &CostOfStack| {
+            Cell::number((one.licence > 0.0).then_some(one.licence), number)
+        }),
         of("data that", "fill the LUNs", |one| one.data_bytes_full, bytes),
-        column("a GB of data", unit, |one: &CostOfStack| Cell::number(one.per_gb_of_data, number)),
+        column("a GB of data", unit, |one: &CostOfStack| {
+            Cell::number(one.per_gb_of_data, number)
+        }),
     ];
     source.table("Price of each stack", &cost.stacks, |one| &one.stack, columns)
 }
@@ -67,14 +75,21 @@ fn rates(source: &Source<'_>, cost: &Cost, phase: &str, rows: &[&CostOfRate]) ->
     let title = format!("{phase}: price for {unit}");
     let margin = source.analysis.study.margin;
     let columns = vec![
-        column("price", cost.currency.as_str(), |one: &&CostOfRate| Cell::number(one.price, number)),
+        column("price", cost.currency.as_str(), |one: &&CostOfRate| {
+            Cell::number(one.price, number)
+        }),
         column("interval", "", |one: &&CostOfRate| {
             let ends = one.low.zip(one.high);
             Cell::maybe(ends.map(|(low, high)| format!("{} to {}", number(low), number(high))))
         }),
         column("ratio", "", |one: &&CostOfRate| Cell::number(one.ratio, ratio)),
         column("interval", "of the ratio", move |one: &&CostOfRate| match one.ratio {
-            Some(ratio) => Cell::interval(ratio, [one.ratio_low, one.ratio_high], margin, crate::document::Tone::Open),
+            Some(ratio) => Cell::interval(
+                ratio,
+                [one.ratio_low, one.ratio_high],
+                margin,
+                crate::document::Tone::Open,
+            ),
             None => Cell::Nothing,
         })
         .compared(),

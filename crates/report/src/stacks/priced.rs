@@ -53,12 +53,7 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
     let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
     let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
     let total = cost.host + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
-    // After the last phase that says so: what ageing and updates added is in it.
-    let cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
-    let used = cells.filter(|cell| cell.stack == stack.name);
-    let used = used.filter_map(|cell| cell.lun_bytes_per_data_byte).next_back();
-    let full = used.filter(|used| used.median > 0.0 && lun_bytes > 0.0);
-    let full = full.map(|used| lun_bytes / used.median);
+    let full = data_that_fill(analysis, &stack.name, lun_bytes);
     CostOfStack {
         stack: stack.name.clone(),
         luns: luns.len() as u32,
@@ -70,15 +65,29 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
     }
 }
 
+/// Bytes of data like those of the study that fill so many bytes of LUNs.
+pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -> Option<f64> {
+    // After the last phase that says so: what ageing and updates added is in it.
+    let cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
+    let used = cells.filter(|cell| cell.stack == stack);
+    let used = used.filter_map(|cell| cell.lun_bytes_per_data_byte).next_back();
+    let used = used.filter(|used| used.median > 0.0 && lun_bytes > 0.0)?;
+    Some(lun_bytes / used.median)
+}
+
 /// Bytes of each LUN that the stack lies on.
-fn luns(book: &Book, stack: &Stack) -> Vec<f64> {
+pub(crate) fn luns(book: &Book, stack: &Stack) -> Vec<f64> {
     let mut sets: Vec<&String> = stack.data_lun_set.iter().chain(&stack.redo_lun_set).collect();
     sets.dedup();
     let of_one = |fact: &&ledger::Fact| match &fact.scope {
         Scope::Lun(set, Some(_)) => sets.contains(&set) && fact.key.name == FactName::Bytes,
         _ => false,
     };
-    book.facts.iter().filter(of_one).filter_map(|fact| fact.value.number()).collect()
+    book.facts
+        .iter()
+        .filter(of_one)
+        .filter_map(|fact| fact.value.number())
+        .collect()
 }
 
 /// Units of the rate that a price is said for; `None` for what is no rate.
@@ -97,10 +106,13 @@ fn of_rate(
     phase: &PhaseReport,
     stack: &CostOfStack,
 ) -> Result<Option<CostOfRate>, LedgerError> {
-    let Some(unit) = unit(phase.metric) else { return Ok(None) };
-    let is_unranked = analysis.unranked.iter().any(|one| {
-        one.stack == stack.stack && one.phase.as_ref().is_none_or(|name| *name == phase.name)
-    });
+    let Some(unit) = unit(phase.metric) else {
+        return Ok(None);
+    };
+    let is_unranked = analysis
+        .unranked
+        .iter()
+        .any(|one| one.stack == stack.stack && one.phase.as_ref().is_none_or(|name| *name == phase.name));
     if is_unranked {
         return Ok(None);
     }
@@ -118,7 +130,10 @@ fn of_rate(
     let at_pace = analysis.study.slow_motion.is_none_or(|times| times == 1);
     let interval = stats::ratio_interval(&logs, CONFIDENCE).filter(|_| at_pace);
     let per = |rate: f64| finite(Some(stack.total / rate));
-    let against = analysis.comparisons.iter().find(|one| one.stack == stack.stack && one.phase == phase.name);
+    let against = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.stack == stack.stack && one.phase == phase.name);
     let base = against.and_then(|one| stacks.iter().find(|base| base.stack == one.base));
     // The price is what is divided: the faster end of a ratio is the cheaper one.
     let relative = |pick: fn(&Comparison) -> Option<f64>| {
