@@ -74,6 +74,14 @@ pub(crate) enum Command {
                             assay compare old.assay new.assay --full --html compare.html\n\n\
                             The first file is what the others are held against. Separate runs get no verdict.")]
     Compare(Compare),
+    /// Say how many LUNs of each measured stack carry a load
+    #[command(
+        after_help = "Examples:\n  assay size study.assay --load \"20000/s reads, 5000/s updates\"\n  \
+                            assay size study.assay --load \"2000/s reads, 500/s updates, p99 5ms, 20GiB\"\n\n\
+                            Reads and updates are pages a second. What lies more than twice beyond what was measured is \
+                            labelled, and more than ten times beyond it nothing is said."
+    )]
+    Size(Size),
     /// Show figures of other tools (AWR, statspack, iostat, sar, fio, pgbench ...) beside measured ones; never ranked
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
@@ -227,6 +235,21 @@ pub(crate) struct Compare {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Size {
+    /// The result file
+    pub(crate) file: PathBuf,
+    /// Page reads and updates a second, with p99 of an operation and the size of the data where they matter
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) load: String,
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Args, Debug)]

@@ -57,6 +57,73 @@ fn a_model_is_aged_twice_and_measured_after_each_pass() {
     assert!(contrasts.iter().all(|one| one["base"] == "one" && one["n"] == 4));
 }
 
+/// The control rests, overwrites nothing, and is measured by the same work: on a device that does not age, its change
+/// and that of the ageing are both there, and neither is called a difference.
+#[test]
+fn a_control_measures_what_time_does_without_the_overwrite() {
+    let bench = Bench::new();
+    let mut text = crate::bench::model_study(1, 4, &[("one", ""), ("other", "")]);
+    text.truncate(text.find("[[phase]]").expect("phases"));
+    text.push_str(
+        "[[phase]]\nname = \"fresh scan\"\nkind = \"scan\"\nusers = 4\n\
+         [[phase]]\nname = \"ageing\"\nkind = \"age\"\ncontrol = \"3s\"\nsessions = 8\nwork_unit = 8\n\
+         [[phase]]\nname = \"aged scan\"\nkind = \"scan\"\nusers = 4\nagainst = \"fresh scan\"\n",
+    );
+    bench.write("control.toml", &text);
+    bench.expect(0, &["run", "control.toml", "--output", "control.assay"]);
+    let report = bench.expect(0, &["report", "control.assay", "--json"]).json();
+    let report = &report["report"];
+    let phases = report["phases"].as_array().expect("phases");
+    let names: Vec<&str> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "fresh scan",
+            "ageing control",
+            "aged scan control",
+            "ageing",
+            "aged scan"
+        ]
+    );
+    let changes = report["changes"].as_array().expect("changes");
+    let held: Vec<(&str, &str)> = changes
+        .iter()
+        .filter_map(|one| Some((one["phase"].as_str()?, one["against"].as_str()?)))
+        .collect();
+    for phase in ["aged scan control", "aged scan"] {
+        let those = held.iter().filter(|one| **one == (phase, "fresh scan")).count();
+        assert_eq!(those, 2, "each stack's change in {phase}: {held:?}");
+    }
+    let contrasts = report["contrasts"].as_array().expect("contrasts");
+    assert_eq!(contrasts.len(), 2, "the control's and the ageing's: {contrasts:?}");
+    for one in contrasts {
+        let verdict = one["verdict"].as_str().expect("a verdict");
+        assert!(
+            ["equivalent", "not_enough_data"].contains(&verdict),
+            "nothing ages: {one}"
+        );
+    }
+    let ledger = Ledger::open(bench.path("control.assay")).expect("a result");
+    let of = |name: &str| -> Vec<ledger::Phase> {
+        let all = ledger.phases().expect("phases");
+        all.into_iter().filter(|phase| phase.run.name == name).collect()
+    };
+    let (rests, ageings) = (of("ageing control"), of("ageing"));
+    assert_eq!((rests.len(), ageings.len()), (8, 8), "two stacks, four blocks");
+    for rest in &rests {
+        assert_eq!(value(&ledger, rest, Measure::EngineWrites), 0.0, "a rest wrote");
+        assert!(
+            rest.run.elapsed_ns >= 2_900_000_000,
+            "it rested {} ns",
+            rest.run.elapsed_ns
+        );
+    }
+    for ageing in &ageings {
+        let overwritten = value(&ledger, ageing, Measure::EngineOverwrittenBytes);
+        assert_eq!(overwritten, value(&ledger, ageing, Measure::DataBytes), "every page");
+    }
+}
+
 #[test]
 fn check_says_what_a_study_keeps_of_its_publication() {
     let bench = Bench::new();

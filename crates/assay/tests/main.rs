@@ -13,6 +13,7 @@ mod broken_storage;
 #[path = "../../report/tests/chromium/mod.rs"]
 mod chromium;
 mod cli;
+mod commits;
 mod comparing;
 mod copying;
 mod decision_support;

@@ -5,11 +5,12 @@
 //! it. Prevents a study of fast storage that measured the tool: the ceiling is stored with every run, and a run that
 //! comes near it is flagged.
 
-use anyhow::Context;
 use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
 use std::time::Duration;
 use targets::{FileId, StoredPort, monotonic_ns};
 use workloads::Pacing;
+
+pub use observers::own_cpu_ns;
 
 /// Sessions, and pages of an operation: SLOB's loop with a batch of its own size.
 const SESSIONS: u32 = 64;
@@ -184,7 +185,7 @@ fn select(
         hot_schema_frequency: 0,
     };
     let before = engine.counters();
-    let cpu_before = own_cpu_ns()?;
+    let cpu_before = own_cpu_ns();
     let mut operations = engine.random(&work, seed)?;
     let outcome = workloads::drive(
         &mut operations[0],
@@ -195,17 +196,8 @@ fn select(
     Ok(Reached {
         pages: count(&(engine.counters() - before)),
         elapsed_ns: outcome.elapsed_ns,
-        cpu_ns: own_cpu_ns()?.saturating_sub(cpu_before),
+        cpu_ns: own_cpu_ns().saturating_sub(cpu_before),
     })
-}
-
-/// Processor time of this process so far.
-pub fn own_cpu_ns() -> anyhow::Result<u64> {
-    let snapshot = observers::Snapshot::take(&[])?;
-    snapshot
-        .own
-        .and_then(|own| own.cpu_ns)
-        .context("the kernel does not tell this process's CPU time")
 }
 
 #[cfg(test)]

@@ -56,7 +56,26 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
         .collect();
     ledger.settings_all(&settings)?;
     facts(&mut ledger, &Scope::Host, listed(observers::host_facts())?)?;
+    prices(&mut ledger, study)?;
     Ok(ledger)
+}
+
+/// What the study says that its stacks cost.
+fn prices(ledger: &mut Ledger, study: &Study) -> anyhow::Result<()> {
+    let Some(cost) = &study.cost else { return Ok(()) };
+    let plain = [
+        (FactName::PriceOfHost, cost.host),
+        (FactName::PriceOfLun, cost.lun),
+        (FactName::PriceOfGb, cost.gb),
+    ];
+    let plain = plain.map(|(name, price)| name.is(FactValue::Amount(price)));
+    let said = plain.into_iter().chain([FactName::Currency.is(cost.currency.clone())]);
+    facts(ledger, &Scope::Study, said.collect())?;
+    for (stack, price) in &cost.licence {
+        let licence = FactName::PriceOfLicence.is(FactValue::Amount(*price));
+        facts(ledger, &Scope::Stack(stack.clone()), vec![licence])?;
+    }
+    Ok(())
 }
 
 /// Facts of one scope.

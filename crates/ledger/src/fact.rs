@@ -181,6 +181,8 @@ pub enum FactValue {
     Whole(u64),
     /// [`FactType::Ratio`].
     Ratio(f64),
+    /// [`FactType::Amount`].
+    Amount(f64),
     /// [`FactType::Share`].
     Share(f64),
     /// [`FactType::Names`].
@@ -229,6 +231,7 @@ impl FactValue {
             FactValue::Text(text) => text.clone(),
             FactValue::Whole(number) => number.to_string(),
             FactValue::Ratio(ratio) => format!("{ratio:.2}"),
+            FactValue::Amount(amount) => amount.to_string(),
             FactValue::Share(share) => format!("{share:.3}"),
             FactValue::Names(names) => names.join("\n"),
             FactValue::Way(way) => way.as_str().into(),
@@ -249,6 +252,7 @@ impl FactValue {
             FactType::Text => FactValue::Text(stored.into()),
             FactType::Whole => FactValue::Whole(stored.parse().ok()?),
             FactType::Ratio => FactValue::Ratio(figure()?),
+            FactType::Amount => FactValue::Amount(figure()?),
             FactType::Share => FactValue::Share(figure()?),
             FactType::Names => FactValue::Names(stored.lines().map(str::to_owned).collect()),
             FactType::Way => FactValue::Way(Way::from_word(stored)?),
@@ -267,11 +271,11 @@ impl FactValue {
         })
     }
 
-    /// The number of [`FactType::Whole`], [`FactType::Ratio`] and [`FactType::Share`].
+    /// The number of [`FactType::Whole`], [`FactType::Ratio`], [`FactType::Amount`] and [`FactType::Share`].
     pub fn number(&self) -> Option<f64> {
         match self {
             FactValue::Whole(number) => Some(*number as f64),
-            FactValue::Ratio(figure) | FactValue::Share(figure) => Some(*figure),
+            FactValue::Ratio(figure) | FactValue::Amount(figure) | FactValue::Share(figure) => Some(*figure),
             _ => None,
         }
     }

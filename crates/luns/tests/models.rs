@@ -94,12 +94,15 @@ fn a_burst_ends_where_the_documentation_says() {
     near(after.rate, 300.0, 0.01, "after it");
 }
 
+/// Of what counts as long, 1.6 ms.
+const LONG: usize = 5;
+
 /// Requests a second of a loop that keeps so many in flight, each reaching the device `way_ns` after the answer before
 /// it; and the share of them that a limit held back for long.
 fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u64) -> (f64, f64) {
     let mut coming: VecDeque<u64> = vec![0; depth].into();
     let (mut now, mut asked, mut ended, mut done) = (0, 0, 0, Vec::new());
-    let before = device.counters().held_long_reads[0];
+    let before = device.counters().held_long_reads[LONG];
     while ended < count {
         now = device.next().into_iter().chain(coming.front().copied()).min().unwrap();
         done.clear();
@@ -113,7 +116,7 @@ fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u6
             asked += 1;
         }
     }
-    let held = device.counters().held_long_reads[0] - before;
+    let held = device.counters().held_long_reads[LONG] - before;
     (ended as f64 / (now as f64 / 1e9), held as f64 / asked as f64)
 }
 

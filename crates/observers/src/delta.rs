@@ -42,8 +42,10 @@ pub struct Delta {
     pub cgroup: (Option<Cgroup>, Option<Cgroup>),
     /// How often the group's limit was hit in between; `None` when it is not told, or the process changed its group.
     pub cgroup_limit_hits: Option<u64>,
-    /// CPU time that taking the two snapshots cost; the later one's lies outside the interval.
+    /// CPU time that reading the counters of both snapshots cost: at most so much of it lies inside the interval.
     pub cost_cpu_ns: u64,
+    /// CPU time that the walks through all tasks cost, before and after the interval.
+    pub walk_cpu_ns: u64,
 }
 
 impl Snapshot {
@@ -101,6 +103,7 @@ impl Snapshot {
                 .and_then(|(a, b)| opt(a.limit_hits, b.limit_hits)),
             cgroup: (earlier.cgroup.clone(), self.cgroup.clone()),
             cost_cpu_ns: earlier.cost_cpu_ns.saturating_add(self.cost_cpu_ns),
+            walk_cpu_ns: earlier.walk_cpu_ns.saturating_add(self.walk_cpu_ns),
         }
     }
 }

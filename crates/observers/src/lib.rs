@@ -40,7 +40,7 @@ pub use host::pressure::{Pressure, Stall};
 pub use processes::cgroup::{Cgroup, CgroupVersion, Limit};
 pub use processes::family::{FamilyCpu, family_memory, family_memory_in};
 pub use processes::neighbours::{Neighbours, NeighboursDelta};
-pub use processes::own::{OwnCounters, OwnIo};
+pub use processes::own::{OwnCounters, OwnIo, cpu_ns as own_cpu_ns};
 pub use processes::tasks::Tasks;
 pub use root::{Place, Root};
 pub use series::sample::{DeviceSample, Sample, WatchCost, Watched};

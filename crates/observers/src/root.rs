@@ -3,10 +3,14 @@
 //! Takes paths as the kernel names them, gives text. Live or a fixture tree; nothing else in this room knows which.
 //! Prevents: tests that only hold on the kernel of the machine they were written on.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::ObserveError;
+
+/// Room for what nearly all of these files hold, bytes.
+const PAGE: usize = 4096;
 
 /// What `stat` and `realpath` say of a file, directory or device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,7 +81,7 @@ impl Root {
     /// Text of a file under `/proc` that every kernel has.
     pub(crate) fn proc_required(&self, relative: &str) -> Result<String, ObserveError> {
         let path = self.proc.join(relative);
-        match std::fs::read(&path) {
+        match bytes(&path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(source) => Err(ObserveError::Read {
                 path,
@@ -96,9 +100,16 @@ impl Root {
 /// Text of a file that may be absent. Any failure counts as absent: these files are optional by kernel and by
 /// permission.
 pub(crate) fn text(path: &Path) -> Option<String> {
-    std::fs::read(path)
+    bytes(path)
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The kernel says no length of these files: whoever asks for it first reads in small pieces, and a look costs twice.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(PAGE);
+    File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Trimmed, non-empty text of a file that may be absent.

@@ -2,7 +2,7 @@
 //!
 //! Takes the names of the devices of interest, gives a [`Snapshot`]; two of them give a [`Delta`](crate::Delta).
 //! Prevents: figures of one phase coming from different moments than those of another, and the cost of looking being
-//! unknown: each snapshot says what it took.
+//! unknown: each snapshot says what it cost, and the walk through all tasks lies outside an interval.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,13 @@ use crate::{
 pub struct Snapshot {
     /// Monotonic clock when the devices were read.
     pub at_ns: u64,
-    /// How long it took to take.
+    /// How long reading its counters took.
     pub elapsed_ns: u64,
-    /// CPU time that taking it cost, the walk through all tasks included.
+    /// CPU time that reading its counters cost: between two snapshots the counters hold it.
     pub cost_cpu_ns: u64,
+    /// CPU time that the walk through all tasks cost, which [`opening`](Self::opening) and [`closing`](Self::closing)
+    /// keep out of what the counters hold.
+    pub walk_cpu_ns: u64,
     /// By name.
     pub devices: BTreeMap<String, DeviceCounters>,
     /// Devices whose accounting is switched off (`queue/iostats` is 0): their counters stand still whatever happens.
@@ -56,19 +59,43 @@ impl Snapshot {
 
     /// [`take`](Self::take) from given roots.
     pub fn take_in(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
-        Self::of(root, &Tasks::read_in(root), devices)
+        Self::walked_first(root, &Tasks::read_in(root), devices)
     }
 
-    /// [`take`](Self::take) with tasks that were just read, for others who look at them too.
-    pub fn take_with(tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
-        Self::of(&Root::live(), tasks, devices)
+    /// The beginning of an interval: tasks that were just read come before the counters.
+    pub fn opening(tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+        Self::walked_first(&Root::live(), tasks, devices)
     }
 
-    fn of(root: &Root, tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+    /// The end of an interval: the counters come before the tasks, which are read for others who look at them too.
+    pub fn closing(devices: &[String]) -> Result<(Self, Tasks), ObserveError> {
+        let root = Root::live();
+        let mut snapshot = Self::counters(&root, devices)?;
+        let tasks = Tasks::read_in(&root);
+        snapshot.add_threads(&root, &tasks);
+        Ok((snapshot, tasks))
+    }
+
+    fn walked_first(root: &Root, tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+        let began = own::thread_cpu_ns();
+        let threads = kernel_threads::read(root, tasks);
+        let walked = own::thread_cpu_ns().saturating_sub(began);
+        let mut snapshot = Self::counters(root, devices)?;
+        snapshot.kernel_threads = threads;
+        snapshot.walk_cpu_ns = tasks.cost_cpu_ns + walked;
+        Ok(snapshot)
+    }
+
+    fn add_threads(&mut self, root: &Root, tasks: &Tasks) {
+        let began = own::thread_cpu_ns();
+        self.kernel_threads = kernel_threads::read(root, tasks);
+        self.walk_cpu_ns = tasks.cost_cpu_ns + own::thread_cpu_ns().saturating_sub(began);
+    }
+
+    /// All but the threads of the kernel.
+    fn counters(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
         let cpu_begin = own::thread_cpu_ns();
         let begin = own::monotonic_ns();
-        // What costs most to read (threads of the kernel) comes before the counters that must belong to one moment.
-        let kernel_threads = kernel_threads::read(root, tasks);
         let cgroup = cgroup::own(root);
         let at_ns = own::monotonic_ns();
         let counters = device_counters::read(root, devices)?;
@@ -79,7 +106,7 @@ impl Snapshot {
             unaccounted: unaccounted(root, devices),
             cpu,
             affinity: affinity::read(root),
-            kernel_threads,
+            kernel_threads: None,
             own: own::read(root),
             own_io: own::read_io(root),
             memory: memory::read(root),
@@ -87,7 +114,8 @@ impl Snapshot {
             cgroup,
             pressure: pressure::read(root),
             elapsed_ns: own::monotonic_ns().saturating_sub(begin),
-            cost_cpu_ns: tasks.cost_cpu_ns + own::thread_cpu_ns().saturating_sub(cpu_begin),
+            cost_cpu_ns: own::thread_cpu_ns().saturating_sub(cpu_begin),
+            walk_cpu_ns: 0,
         })
     }
 }

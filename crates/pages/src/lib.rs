@@ -24,6 +24,7 @@ pub use format::shape::{BLOCK_BYTES, Files, Settings, Shape, TornPages, check};
 pub use operations::ageing::AgeWork;
 pub use operations::copy::{Copied, Transfer};
 pub use operations::random::{RandomOperation, Transaction};
+pub use operations::redo::RedoWork;
 pub use operations::scan::{PausedScan, ScanOperation, ScanWork, UserScan};
 pub use operations::work::{Hotspot, RandomWork};
 pub use planted::Planted;

@@ -5,8 +5,8 @@
 
 use crate::key::Key;
 use crate::written::{
-    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader, WrittenInject,
-    WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
+    PhaseWord, StackWord, Word, WrittenCost, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader,
+    WrittenInject, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -32,6 +32,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
         ("files", plain(WrittenFiles::KEYS)),
+        ("cost", plain(WrittenCost::KEYS)),
         ("phase", phase(is_common)),
         ("phase random", phase(of_random)),
     ];
@@ -42,6 +43,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("phase files", PhaseWord::Files),
         ("phase scan", PhaseWord::Scan),
         ("phase age", PhaseWord::Age),
+        ("phase redo", PhaseWord::Redo),
         ("phase copy", PhaseWord::Copy),
     ];
     tables.extend(apart.map(|(name, kind)| (name, phase(|row| !is_common(row) && row.kinds.contains(&kind)))));

@@ -79,6 +79,7 @@ fn parts(study: &Study) -> Vec<Part> {
         let keys = [phase.keys(), phase.kind.keys()].concat();
         parts.push(item("phase", &phase.name, plain(keys)));
     }
+    parts.extend(study.cost.iter().map(|cost| section("cost", plain(cost.keys()))));
     // Nothing stands for a publication unless it was said.
     let published = stands_for(study);
     parts.extend((!published.is_empty()).then(|| section("published", plain(published))));

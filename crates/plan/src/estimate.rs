@@ -125,7 +125,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
             }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
-            (None, PhaseKind::Random(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => 0,
+            (None, PhaseKind::Random(_) | PhaseKind::Redo(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => 0,
             (None, PhaseKind::PowerCut(cut)) => {
                 let work = cut.earliest.0.saturating_add(cut.latest.0) / 2;
                 u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))

@@ -213,11 +213,11 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
         ..
     } = match &phase.kind {
         PhaseKind::Random(random) => random,
-        PhaseKind::Scan(_) => return None,
+        PhaseKind::Scan(_) | PhaseKind::Redo(_) => return None,
         _ => {
             return obstacle(
                 "cannot be interrupted".to_string(),
-                "have phases of kind random and scan only",
+                "have phases of kind random, scan and redo only",
             );
         }
     };

@@ -19,6 +19,12 @@ const NOT_PRINTED: [&str; 7] = [
 const RARE: &str = r#"
 [study]
 name = "rare"
+[cost]
+currency = "EUR"
+host = 12000
+lun = 100
+gb = 0.35
+licence = { group = 4000 }
 [luns.data]
 files = { count = 2, size = "1GiB" }
 model = "plain"
@@ -32,6 +38,9 @@ inject = { flush_lost = true, late_from = 2, short_at = 3, stall_at = 4 }
 [[phase]]
 name = "scan"
 kind = "scan"
+[[phase]]
+name = "commits"
+kind = "redo"
 [[phase]]
 name = "again"
 kind = "scan"

@@ -13,6 +13,7 @@ use crate::ranking::not_tested::{BulkRatio, NotTested};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
+use crate::stacks::cost::Cost;
 use crate::stacks::databases::DatabaseOfStack;
 use crate::stacks::layouts::Layout;
 use crate::stacks::memory::MemoryOfStack;
@@ -68,6 +69,8 @@ pub struct Analysis {
     pub modelled: Vec<ModelledDevices>,
     /// Memory at its highest against the data.
     pub memory: Vec<MemoryOfStack>,
+    /// Prices of the study over what was measured; `null` when it names none.
+    pub cost: Option<Cost>,
     /// What another tool measured elsewhere: shown beside, never ranked.
     pub imported: Vec<ImportedPhase>,
     /// What others published, beside what was measured; `null` when the study names no publication.
@@ -329,6 +332,7 @@ impl Analysis {
             not_told_apart: Vec::new(),
             modelled: Vec::new(),
             memory: Vec::new(),
+            cost: None,
             imported: Vec::new(),
             published: None,
             unranked: Vec::new(),

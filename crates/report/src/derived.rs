@@ -20,6 +20,7 @@ use crate::stacks::differences::differences;
 use crate::stacks::layouts::layouts;
 use crate::stacks::memory::memory;
 use crate::stacks::modelled::modelled;
+use crate::stacks::priced::cost;
 use crate::words::not_told::not_told;
 use crate::words::promise::promise;
 use crate::words::sentence::sentence;
@@ -61,6 +62,7 @@ impl Analysis {
             layouts: layouts(book),
             modelled: modelled(book),
             memory: memory(book),
+            cost: None,
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),
@@ -68,6 +70,7 @@ impl Analysis {
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
         };
+        analysis.cost = cost(book, &analysis)?;
         analysis.promise = promise(&analysis.study);
         analysis.checks = checks(book, &analysis);
         analysis.sentence = sentence(&analysis);

@@ -171,6 +171,14 @@ fn reported(ledger: &Ledger) -> Result<(), Odd> {
         }
     }
     let _ = report::json(&analysis).to_string();
+    let load = report::Load {
+        reads_per_s: 1e4,
+        updates_per_s: 1e3,
+        p99_ns: Some(5e6),
+        data_bytes: Some(1e12),
+    };
+    let sizing = report::Sizing::of(ledger, load).map_err(|error| refused(&error))?;
+    let _ = sizing.terminal(&style);
     Ok(())
 }
 

@@ -13,6 +13,7 @@ mod published;
 mod quick;
 mod report;
 mod run;
+mod size;
 mod stacks;
 mod study_file;
 mod watch;
@@ -29,6 +30,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
         Command::Compare(flags) => compare::compare(flags),
+        Command::Size(flags) => size::size(flags),
         Command::Watch(flags) => watch::watch(flags),
         Command::Import(flags) => import::import(flags),
         Command::Published(flags) => published::published(flags),

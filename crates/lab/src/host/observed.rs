@@ -187,7 +187,7 @@ impl Host<'_> {
         self.models.begin()?;
         let tasks = Tasks::read();
         let beside = Beside::begin(&tasks, self.clients.as_ref().and_then(Clients::server), self.health);
-        self.began = Some((Snapshot::take_with(&tasks, &all)?, watch, beside));
+        self.began = Some((Snapshot::opening(&tasks, &all)?, watch, beside));
         if let Some(clients) = &mut self.clients {
             clients.start();
         }
@@ -232,8 +232,8 @@ impl Host<'_> {
     /// What was seen since the start.
     pub(crate) fn stop(&mut self) -> anyhow::Result<Seen> {
         let (before, watch, beside) = self.began.take().context("a phase ended that had not begun")?;
-        let tasks = Tasks::read();
-        let delta = Snapshot::take_with(&tasks, &self.devices.all())?.since(&before);
+        let (now, tasks) = Snapshot::closing(&self.devices.all())?;
+        let delta = now.since(&before);
         let watched = watch.stop();
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
@@ -337,7 +337,7 @@ fn used_bytes(mount: &Path) -> Option<u64> {
     Some((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
 }
 
-/// Processors, pressure, and what observing cost.
+/// Processors, pressure, and what observing cost: within the phase, and just before and after it.
 fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f64)> {
     let mut measures = vec![
         (Measure::CpuBusyNs, delta.cpu.all.busy_ns() as f64),
@@ -350,10 +350,8 @@ fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f
             (delta.cpu.all.system_ns + delta.cpu.all.irq_ns + delta.cpu.all.softirq_ns) as f64,
         ),
         (Measure::CpuCores, delta.cpu.each.len() as f64),
-        (
-            Measure::ObserverCpuNs,
-            (watched.cost.cpu_ns + delta.cost_cpu_ns + looking_ns) as f64,
-        ),
+        (Measure::ObserverCpuNs, (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64),
+        (Measure::ObserverAroundCpuNs, (delta.walk_cpu_ns + looking_ns) as f64),
     ];
     let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
     add(Measure::CpuIdleShare, delta.cpu.idle_share());

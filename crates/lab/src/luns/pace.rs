@@ -26,7 +26,7 @@ pub(crate) struct Pace {
     /// What the model took for them.
     pub(crate) modelled_ns: f64,
     /// Requests that a limit held back by each of [`HELD_LONG_NS`].
-    pub(crate) held_long: [f64; 3],
+    pub(crate) held_long: [f64; HELD_LONG_NS.len()],
     /// Reads.
     pub(crate) reads: f64,
     /// What the model took for them.
@@ -34,7 +34,7 @@ pub(crate) struct Pace {
     /// What they took as the kernel saw it; `None` where it does not tell.
     pub(crate) read_seen_ns: Option<f64>,
     /// Reads that a limit held back.
-    pub(crate) held_long_reads: [f64; 3],
+    pub(crate) held_long_reads: [f64; HELD_LONG_NS.len()],
     /// Share of the reads that a device found in its read-ahead; `None`: it reads nothing ahead.
     pub(crate) read_ahead: Option<f64>,
     /// How many times slower than its device the model ran.
@@ -60,7 +60,7 @@ impl Pace {
     /// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for
     /// four times the mean delay or longer: had they come earlier, they would have waited, and the limit's rate is
     /// what it is.
-    fn exposed(&self, requests: f64, held_long: [f64; 3], delay_ns: f64) -> f64 {
+    fn exposed(&self, requests: f64, held_long: [f64; HELD_LONG_NS.len()], delay_ns: f64) -> f64 {
         let mean_ns = delay_ns / requests.max(1.0);
         let is_long = |ns: &u64| *ns as f64 * self.slower.max(1.0) >= 4.0 * mean_ns;
         let long = HELD_LONG_NS.iter().position(is_long);
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_request_that_a_limit_holds_back_is_no_later_for_a_short_way() {
-        // Of 1,000 requests, 900 were held back by a millisecond, 600 by four, 300 by sixteen.
-        let held_long = [900.0, 600.0, 300.0];
+        // Of 1,000 requests, 900 were held back by 400 us, 600 by 1.6 ms, 300 by 12.8 ms.
+        let held_long = [990.0, 970.0, 940.0, 900.0, 800.0, 600.0, 500.0, 400.0, 300.0, 200.0];
         let slower = |slower: f64, delay_us: f64| {
             let pace = Pace {
                 slower,
@@ -186,7 +186,10 @@ mod tests {
             pace.exposed(1000.0, held_long, 1000.0 * delay_us * 1e3)
         };
         let of = |delay_us: f64| slower(1.0, delay_us);
-        assert_eq!(Pace::default().exposed(1000.0, [0.0; 3], 1000.0 * 100e3), 1.0);
+        assert_eq!(
+            Pace::default().exposed(1000.0, [0.0; HELD_LONG_NS.len()], 1000.0 * 100e3),
+            1.0
+        );
         assert!(
             (of(100.0) - 0.1).abs() < 1e-9,
             "one in ten came to a device that was free"
@@ -196,7 +199,7 @@ mod tests {
             "a longer way wants a longer wait to hide in"
         );
         assert!((of(2000.0) - 0.7).abs() < 1e-9);
-        assert_eq!(of(5000.0), 1.0, "no wait hides so long a way");
+        assert_eq!(of(10_000.0), 1.0, "no wait hides so long a way");
         assert_eq!(
             slower(10.0, 1000.0),
             of(100.0),

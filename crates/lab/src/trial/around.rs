@@ -192,6 +192,7 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Random(_) => PhaseKind::Random,
         plan::PhaseKind::Scan(_) => PhaseKind::Scan,
         plan::PhaseKind::Age(_) => PhaseKind::Age,
+        plan::PhaseKind::Redo(_) => PhaseKind::Redo,
         plan::PhaseKind::Copy(_) => PhaseKind::Copy,
         plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
         plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,

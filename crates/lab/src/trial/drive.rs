@@ -4,8 +4,8 @@
 //! another (there is one translation, used by all).
 
 use crate::ports::PageEngine;
-use pages::{Hotspot, PagesError, RandomOperation, RandomWork, ScanOperation, ScanWork, UserScan};
-use plan::{Duration, Phase, PhaseKind, Random, RedoStress, Scan};
+use pages::{Hotspot, PagesError, RandomOperation, RandomWork, RedoWork, ScanOperation, ScanWork, UserScan};
+use plan::{Duration, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -49,6 +49,7 @@ pub(crate) fn phase(
 ) -> Result<Driven, PagesError> {
     match &phase.kind {
         PhaseKind::Random(work) => Ok(Driven::of(random(instance, work, phase.time, seed, cancel)?)),
+        PhaseKind::Redo(redo) => redo_alone(instance, redo, &redo_pacing(redo, phase.time, cancel), seed),
         PhaseKind::Scan(scan) => {
             let pacing = scan_pacing(scan, phase.time, cancel);
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
@@ -124,10 +125,29 @@ pub(crate) fn random_work(random: &Random) -> RandomWork {
     }
 }
 
-/// How the reads of scans come.
-pub(crate) fn scan_pacing(scan: &Scan, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+/// Commits alone, for the time of the pacing.
+pub(crate) fn redo_alone(
+    instance: &mut PageEngine,
+    redo: &Redo,
+    pacing: &Pacing,
+    seed: u64,
+) -> Result<Driven, PagesError> {
+    let work = RedoWork {
+        sessions: redo.sessions,
+        bytes: redo.commit_size.0.min(u64::from(u32::MAX)) as u32,
+    };
+    Ok(Driven::of(drive_all(&mut instance.redo(&work, seed)?, pacing, seed)?))
+}
+
+/// How the sessions of commits come.
+pub(crate) fn redo_pacing(redo: &Redo, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+    closed(redo.sessions, time, cancel)
+}
+
+/// Each session sends its next operation when the last is done.
+fn closed(sessions: u32, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
     Pacing {
-        sessions: scan.parallel * scan.degree,
+        sessions,
         arrival: Arrival::Closed { think: None },
         stop: Stop {
             time_ns: time.map(|t| t.0),
@@ -136,6 +156,11 @@ pub(crate) fn scan_pacing(scan: &Scan, time: Option<Duration>, cancel: &Arc<Atom
         slice_ns: slice_ns(time),
         cancel: Some(Arc::clone(cancel)),
     }
+}
+
+/// How the reads of scans come.
+pub(crate) fn scan_pacing(scan: &Scan, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+    closed(scan.parallel * scan.degree, time, cancel)
 }
 
 /// A scan with a time goes round its users until the time is over; without one it scans each of them once.

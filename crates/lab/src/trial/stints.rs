@@ -20,7 +20,7 @@ use crate::trial::seen_in_stints;
 use anyhow::Context;
 use ledger::{Ledger, Sample};
 use pages::{Files, PausedScan, ScanOperation};
-use plan::{Duration, Phase, PhaseKind, Random, Scan, Stints};
+use plan::{Duration, Phase, PhaseKind, Random, Redo, Scan, Stints};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use workloads::{Outcome, Pacing, in_stints};
@@ -158,12 +158,13 @@ impl Standing<'_> {
             .loaded
             .observed(End::AfterChanges, |instance| match &stint.phase.kind {
                 PhaseKind::Random(random) => stint.random(instance, random),
+                PhaseKind::Redo(redo) => stint.redo(instance, redo),
                 PhaseKind::Scan(scan) => {
                     let (driven, ended) = stint.scan(instance, scan, scans)?;
                     through = ended;
                     Ok(driven)
                 }
-                _ => unreachable!("the plan takes turns in random work and scans only"),
+                _ => unreachable!("the plan takes turns in random work, commits and scans only"),
             })?;
         let full = piece.full.is_some();
         self.is_full |= full;
@@ -240,6 +241,11 @@ impl Stint<'_> {
         let pacing = self.paced(drive::random_pacing(asked, Some(self.time), self.cancel));
         let mut operations = instance.random(&drive::random_work(asked), self.seed)?;
         Ok(Driven::of(drive::drive_all(&mut operations, &pacing, self.seed)?))
+    }
+
+    fn redo(&self, instance: &mut PageEngine, asked: &Redo) -> anyhow::Result<Driven> {
+        let pacing = self.paced(drive::redo_pacing(asked, Some(self.time), self.cancel));
+        Ok(drive::redo_alone(instance, asked, &pacing, self.seed)?)
     }
 
     /// Scans from where they were; and whether all have been read to the end.

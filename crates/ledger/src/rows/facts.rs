@@ -15,6 +15,8 @@ committed_words! {
         Whole = "whole",
         /// A number with two digits after the point.
         Ratio = "ratio",
+        /// A number as it was said, with all its digits.
+        Amount = "amount",
         /// A part of one, with three digits after the point.
         Share = "share",
         /// Names, one a line.
@@ -95,6 +97,11 @@ facts! {
     OlderStudies, "older studies", "", Names, "result files of the same stacks and phases beside this one at its begin";
     PagesPerSchema, "pages per schema", "pages", Whole, "pages of each schema of the page engine";
     RandomBytes, "bytes of random work", "bytes", Whole, "bytes that random work of a database in SQL is spread over";
+    Currency, "currency", "", Text, "what prices are in";
+    PriceOfHost, "price of the host", "", Amount, "what the host costs, as the study says";
+    PriceOfLun, "price of a LUN", "", Amount, "what each LUN costs, as the study says";
+    PriceOfGb, "price of a GB", "", Amount, "what 10^9 bytes of LUN cost, as the study says";
+    PriceOfLicence, "price of licences", "", Amount, "what licences and support of a stack cost, as the study says";
     MemoryBudget, "memory budget", "", Text, "the budget of memory, and whether it is enforced";
     SlowMotion, "slow motion", "", Whole, "how many times slower than their devices the models of the LUNs ran";
     WhySlowMotion, "why this slow motion", "", Text, "why the models ran so slowly";

@@ -169,7 +169,9 @@ measures! {
     DataBytes, "data.bytes", "bytes", Level, "bytes of the database's pages";
     DataCompressionRatio, "data.compression_ratio", "ratio", Level,
         "uncompressed bytes over bytes stored, where the stack tells";
-    ObserverCpuNs, "observer.cpu_ns", "ns", Amount, "processor time of observing";
+    ObserverCpuNs, "observer.cpu_ns", "ns", Amount, "processor time of observing within the phase";
+    ObserverAroundCpuNs, "observer.around_cpu_ns", "ns", Amount,
+        "processor time of observing just before and after the phase: it is in no figure of the phase";
     GeneratorCeilingIops, "generator.ceiling_iops", "pages/s", Level,
         "pages a second that the page engine reads and verifies where storage costs nothing but a copy, all \
          workers together";

@@ -168,6 +168,8 @@ committed_words! {
         Scan = "scan",
         /// Overwrite of every block once. Primary metric: elapsed time.
         Age = "age",
+        /// Commits alone: records of the redo log that change no page. Primary metric: rate.
+        Redo = "redo",
         /// Bulk load on a database; `elapsed_ns` is the sum of its loads'. Primary metric: elapsed time.
         Bulk = "bulk",
         /// Copy between stacks. Primary metric: elapsed time.

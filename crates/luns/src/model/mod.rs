@@ -75,9 +75,11 @@ pub struct Answer {
 }
 
 /// A request that a limit holds back would have ended at the same time had it come a little earlier: a host whose way
-/// to the device is short beside that gets the limit's rate all the same. So long is long, in nanoseconds: for ways of
-/// some hundred microseconds, and for longer ones.
-pub const HELD_LONG_NS: [Nanos; 3] = [1_000_000, 4_000_000, 16_000_000];
+/// to the device is short beside that gets the limit's rate all the same. So long is long, in nanoseconds: in steps of
+/// two, for in slow motion each of them is longer by its factor.
+pub const HELD_LONG_NS: [Nanos; 10] = [
+    50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000, 6_400_000, 12_800_000, 25_600_000,
+];
 
 /// What a model did since it was made. Times in nanoseconds of its clock, volumes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -109,9 +111,9 @@ pub struct Counters {
     /// Time requests were held back by a limit on rate.
     pub held_ns: u64,
     /// Requests that such a limit held back by each of [`HELD_LONG_NS`] or more.
-    pub held_long: [u64; 3],
+    pub held_long: [u64; HELD_LONG_NS.len()],
     /// Of them, reads.
-    pub held_long_reads: [u64; 3],
+    pub held_long_reads: [u64; HELD_LONG_NS.len()],
     /// Bytes moved inside the device to make room (flash).
     pub moved_bytes: u64,
     /// Time in which the device had at least one request.

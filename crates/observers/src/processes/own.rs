@@ -110,8 +110,8 @@ impl OwnIo {
     }
 }
 
-/// CPU time of this process, all threads that ever were.
-pub(crate) fn cpu_ns() -> u64 {
+/// CPU time of this process, nanoseconds: all threads that ever were.
+pub fn cpu_ns() -> u64 {
     clock_ns(rustix::time::ClockId::ProcessCPUTime)
 }
 

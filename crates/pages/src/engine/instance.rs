@@ -11,6 +11,7 @@ use crate::format::layout::{self, Layout, data_file_bytes, redo_file_bytes};
 use crate::format::shape::{Files, Settings, Shape, check};
 use crate::operations::ageing::{AgeWork, Order};
 use crate::operations::random::RandomOperation;
+use crate::operations::redo::RedoWork;
 use crate::operations::scan::{PausedScan, ScanOperation, ScanWork};
 use crate::operations::work::RandomWork;
 use targets::Port;
@@ -216,6 +217,20 @@ impl<P: Port> Instance<P> {
             .iter_mut()
             .map(|w| RandomOperation::new(w, work, seed))
             .collect()
+    }
+
+    /// Records of the redo log alone, committed by all sessions: one operation per worker, in the order of the ports; run
+    /// each to its end or drop it.
+    ///
+    /// # Errors
+    /// [`PagesError::Settings`] when the work can't run in this cache or redo log.
+    pub fn redo(&mut self, work: &RedoWork, seed: u64) -> Result<Vec<RandomOperation<'_, P>>, PagesError> {
+        work.check(&self.shape, &self.settings)?;
+        let operations = self.random(&work.as_random(), seed)?;
+        Ok(operations
+            .into_iter()
+            .map(|operation| operation.commits_alone(work.bytes))
+            .collect())
     }
 
     /// Changes every page of every schema `passes` times, in random order: one operation per worker, in the order of

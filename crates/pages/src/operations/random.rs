@@ -19,10 +19,11 @@ use targets::{Nanos, Port};
 use workloads::{Done, Operation, Started};
 
 /// Classes of operation, by [`Done::class`].
-const CLASSES: [&str; 3] = ["select", "update", "scan"];
+const CLASSES: [&str; 4] = ["select", "update", "scan", "commit"];
 const SELECT: u8 = 0;
 const UPDATE: u8 = 1;
 const SCAN: u8 = 2;
+const COMMIT: u8 = 3;
 
 /// A transaction that was formed: for checking from outside what must be there after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct RandomOperation<'a, P: Port> {
     touched: u64,
     /// Pages in the order of an ageing, instead of at random.
     order: Option<Order>,
+    /// Bytes of redo that each operation commits, instead of pages.
+    alone: Option<u32>,
     trace: Option<Vec<Transaction>>,
 }
 
@@ -126,6 +129,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             schemas: schemas_of(&worker.shape, workers, nth),
             touched: 0,
             order: None,
+            alone: None,
             trace: None,
             work: *work,
             worker,
@@ -135,6 +139,12 @@ impl<'a, P: Port> RandomOperation<'a, P> {
     /// Goes through all pages of the worker instead, and ends when it is through.
     pub(crate) fn ageing(mut self, order: impl FnOnce(u32) -> Order) -> Self {
         self.order = Some(order(self.schemas * self.worker.shape.pages_per_schema));
+        self
+    }
+
+    /// Commits records of so many bytes instead, which change no page.
+    pub(crate) fn commits_alone(mut self, bytes: u32) -> Self {
+        self.alone = Some(bytes);
         self
     }
 
@@ -169,6 +179,12 @@ impl<'a, P: Port> RandomOperation<'a, P> {
 
     /// What the session does next; `false` when an ageing has nothing left.
     fn choose_next(&mut self, nth: u32) -> bool {
+        if self.alone.is_some() {
+            let session = &mut self.sessions[nth as usize];
+            (session.class, session.unit) = (COMMIT, 0);
+            (session.issued, session.arrived) = (0, 0);
+            return true;
+        }
         let Some(order) = &mut self.order else {
             self.choose(nth);
             return true;
@@ -273,6 +289,10 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         }
         match self.sessions[nth as usize].class {
             UPDATE => self.try_commit(nth),
+            COMMIT => {
+                self.try_commit_alone(nth);
+                Ok(())
+            }
             class => {
                 self.end(nth, class, u64::from(unit), done);
                 Ok(())
@@ -338,6 +358,16 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             self.worker.cache.unpin(*frame);
         }
         Ok(())
+    }
+
+    /// Commits without a page, or waits for room in the log.
+    fn try_commit_alone(&mut self, nth: u32) {
+        let session = &mut self.sessions[nth as usize];
+        let bytes = self.alone.unwrap_or(0);
+        if !self.worker.commit_alone(nth, bytes, &mut session.rng) {
+            self.worker.counters.redo_waits += u64::from(!session.again);
+            self.enqueue(nth);
+        }
     }
 
     /// Sends the next multiblock read of a session's scan.
@@ -421,8 +451,8 @@ impl<'a, P: Port> RandomOperation<'a, P> {
                     }
                 }
                 Ready::Commit { session } => {
-                    let units = u64::from(self.sessions[session as usize].unit);
-                    self.end(session, UPDATE, units, done);
+                    let Session { unit, class, .. } = self.sessions[session as usize];
+                    self.end(session, class, u64::from(unit), done);
                 }
                 Ready::Scan { buffer } => self.scan_arrived(buffer, done)?,
                 Ready::Bulk { .. } => {}

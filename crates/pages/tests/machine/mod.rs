@@ -11,7 +11,7 @@ mod scenario;
 pub(crate) use lent::Lent;
 pub(crate) use scenario::{Scenario, scenario};
 
-use pages::{HEADER_BYTES, Instance, PagesError, RandomWork, Transaction, expected_body};
+use pages::{HEADER_BYTES, Instance, PagesError, RandomWork, RedoWork, Transaction, expected_body};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::HashMap;
@@ -184,6 +184,42 @@ fn work(instance: &mut Instance<Lent<'_>>, oracle: &mut Oracle, work: &RandomWor
     }
 }
 
+/// Commits that change no page, so many in all: they fill the log and must leave everything else as it is.
+fn commits_alone(instance: &mut Instance<Lent<'_>>, scenario: &Scenario, count: u32) -> Result<Ended, String> {
+    let work = RedoWork {
+        sessions: scenario.work.sessions,
+        bytes: 900,
+    };
+    let Some(mut operations) = or_cut("starting commits", instance.redo(&work, 7))? else {
+        return Ok(Ended::Cut);
+    };
+    let operation = &mut operations[0];
+    let mut ready: Vec<u32> = (0..operation.sessions()).collect();
+    let (mut done, mut left, mut under_way) = (Vec::new(), count, 0);
+    while left > 0 || under_way > 0 {
+        let mut result = Ok(());
+        while let Some(session) = ready.pop_if(|_| left > 0) {
+            left -= 1;
+            under_way += 1;
+            result = result.and(operation.start(session, &mut done).map(|_| ()));
+        }
+        if result.is_ok() && done.is_empty() {
+            result = operation.advance(None, &mut done);
+        }
+        for end in done.drain(..) {
+            if end.class != 3 {
+                return Err(format!("a commit ended as class {}", end.class));
+            }
+            ready.push(end.session);
+            under_way -= 1;
+        }
+        if or_cut("committing", result)?.is_none() {
+            return Ok(Ended::Cut);
+        }
+    }
+    Ok(Ended::Worked)
+}
+
 /// Where the power fails, counted from now.
 fn arm(port: &mut ModelPort, rng: &mut Xoshiro256PlusPlus, writes_max: u64) {
     let (writes, flushes) = port.asked();
@@ -261,6 +297,12 @@ fn live(
         arm(lent.0, rng, writes_max);
     }
     for _ in 0..1 + rng.next_u64() % 2 {
+        // A third of the databases also has commits without pages, before the work.
+        if scenario.shape.seed == 3
+            && let Ended::Cut = commits_alone(&mut instance, scenario, scenario.work.work_loop as u32)?
+        {
+            return Ok(Ended::Cut);
+        }
         if let Ended::Cut = work(&mut instance, oracle, &scenario.work, rng.next_u64())? {
             return Ok(Ended::Cut);
         }

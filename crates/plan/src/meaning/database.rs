@@ -153,6 +153,7 @@ fn duplication(written: &Option<At<Share>>, home: &Span, settle: &mut Settle<'_>
 fn checkpoint(written: &Option<At<Duration>>, study: &Study, home: &Span, settle: &mut Settle<'_>) -> Duration {
     let updating = study.phases.iter().filter_map(|phase| match &phase.kind {
         PhaseKind::Random(random) if random.update_pct > 0 => phase.time,
+        PhaseKind::Redo(_) => phase.time,
         PhaseKind::Rebalance(rebalance) if rebalance.work.update_pct > 0 => {
             Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0)))
         }

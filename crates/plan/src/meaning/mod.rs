@@ -4,6 +4,7 @@
 //! accepted here and found impossible an hour later, when LUNs have been written.
 
 pub(crate) mod checks;
+mod cost;
 mod cuts;
 mod database;
 mod devices;
@@ -72,11 +73,13 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
             rank_cached: rank_cached(written, budget, settle.findings),
         },
         phases,
+        cost: None,
         stands_for: StandsFor::default(),
         slob: Vec::new(),
         file: std::path::PathBuf::new(),
     };
     study.database = database::resolve(written, &study, &mut settle);
+    study.cost = cost::resolve(written.cost.as_ref(), &study, settle.findings);
     study.stands_for = published::resolve(written, &study, settle.findings);
     checks::all(written, &study, settle.findings);
     cuts::check(written, &study, settle.findings);

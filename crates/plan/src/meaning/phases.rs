@@ -7,7 +7,7 @@ use super::settle::{MIB, MINUTE, SECOND, Settle, or, value_or};
 use super::{cuts, files, moves, questions, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
-use crate::study::{Age, CutWork, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::study::{Age, CutWork, End, Hotspot, LunSet, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, PhaseWord, StackWord, WrittenHotspot, WrittenPhase, WrittenStack, WrittenStudy, nearest};
 
@@ -28,6 +28,7 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             }
             PhaseWord::Scan => (PhaseKind::Scan(scan(phase, schemas, settle)), None),
             PhaseWord::Age => (PhaseKind::Age(age(phase, settle)), None),
+            PhaseWord::Redo => (PhaseKind::Redo(redo(phase, settle)), Some(Duration(MINUTE))),
             PhaseWord::Copy => (PhaseKind::Copy(moves::copy(phase, settle)), None),
             PhaseWord::Rebalance => {
                 let work = random(phase, settle);
@@ -160,7 +161,7 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
                 cure,
             );
         }
-        (None, PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => {
+        (None, PhaseKind::Tpcc(_) | PhaseKind::Files(_) | PhaseKind::Redo(_)) => {
             settle.findings.add(
                 &time.span,
                 "this phase never ends by itself",
@@ -285,6 +286,21 @@ fn age(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Age {
     };
     check_outstanding(phase, age.outstanding, age.work_unit, settle);
     age
+}
+
+/// As much as a small transaction writes; a commit of less than a block costs a block.
+fn redo(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Redo {
+    let at = or(&phase.commit_size, Bytes(512), &phase.span);
+    if !(16..=MIB).contains(&at.value.0) {
+        let message = format!("a commit cannot have {} of redo", at.value);
+        settle
+            .findings
+            .add(&at.span, message, "write commit_size = \"512B\", or 16B to 1MiB");
+    }
+    Redo {
+        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
+        commit_size: at.value,
+    }
 }
 
 /// The earlier phase that this one is held against: one whose figure means the same.

@@ -3,6 +3,7 @@
 //! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one
 //! is in [`Study::resolved`]).
 
+mod cost;
 mod cut;
 mod database;
 mod device;
@@ -16,6 +17,7 @@ mod stack;
 mod volume;
 mod zfs;
 
+pub use cost::Cost;
 pub use cut::{CutWork, DeviceFault, End, FaultKind, PowerCut};
 pub use database::{Database, Scale, TornPages};
 pub(crate) use device::usual as usual_preset;
@@ -29,7 +31,7 @@ pub use files::{
     FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
 };
 pub use luns::{LunSet, LunSource};
-pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Scan};
+pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Redo, Scan};
 pub use random::{Hotspot, Random, RedoStress};
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use volume::{Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
@@ -81,6 +83,8 @@ settled! {
             pub database: Database,
             /// The phases in order; each block runs all of them on each stack.
             pub phases: Vec<Phase>,
+            /// What the stacks cost to buy; `None`: nobody said.
+            pub cost: Option<Cost>,
             /// Which stacks and phases stand for which of the publication.
             pub stands_for: StandsFor,
             /// Every key with the value used and whether it was written or a default, in a stable order.

@@ -50,6 +50,8 @@ pub enum PhaseKind {
     Scan(Scan),
     /// Every page overwritten at least once, in random order.
     Age(Age),
+    /// Commits alone: records of the redo log that change no page.
+    Redo(Redo),
     /// The database's files move to another place, and the trial goes on there.
     Copy(Copy),
     /// LUNs join and leave a disk group or a volume while random work runs.
@@ -73,6 +75,7 @@ impl PhaseKind {
             PhaseKind::Random(_) => "random",
             PhaseKind::Scan(_) => "scan",
             PhaseKind::Age(_) => "age",
+            PhaseKind::Redo(_) => "redo",
             PhaseKind::Copy(_) => "copy",
             PhaseKind::Rebalance(_) => "rebalance",
             PhaseKind::Tpcc(_) => "tpcc",
@@ -87,7 +90,7 @@ impl PhaseKind {
     pub fn is_timed(&self) -> bool {
         matches!(
             self,
-            PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)
+            PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Redo(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)
         )
     }
 
@@ -95,7 +98,11 @@ impl PhaseKind {
     pub fn engines(&self) -> Engines {
         match self {
             PhaseKind::Random(_) | PhaseKind::PowerCut(_) => Engines::All,
-            PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => Engines::Pages,
+            PhaseKind::Scan(_)
+            | PhaseKind::Age(_)
+            | PhaseKind::Redo(_)
+            | PhaseKind::Copy(_)
+            | PhaseKind::Rebalance(_) => Engines::Pages,
             PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) => Engines::Sql,
             PhaseKind::Files(_) => Engines::Files,
         }
@@ -127,6 +134,7 @@ impl PhaseKind {
             PhaseKind::Random(random) => random.keys(),
             PhaseKind::Scan(scan) => scan.keys(),
             PhaseKind::Age(age) => age.keys(),
+            PhaseKind::Redo(redo) => redo.keys(),
             PhaseKind::Copy(copy) => copy.keys(),
             // Its work has the time that the change takes.
             PhaseKind::Rebalance(change) => {
@@ -203,6 +211,17 @@ settled! {
         pub redo_stress: RedoStress,
         /// Reads a session keeps in flight.
         pub outstanding: u32,
+    }
+}
+
+settled! {
+    /// Commits alone.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Redo {
+        /// Sessions in all.
+        pub sessions: u32,
+        /// Redo of each commit.
+        pub commit_size: Bytes,
     }
 }
 

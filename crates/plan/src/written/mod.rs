@@ -4,6 +4,7 @@
 //! default and no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be
 //! told from what the user said.
 
+mod cost;
 mod device;
 mod engine;
 mod fault;
@@ -17,6 +18,7 @@ mod volume;
 mod zfs;
 
 pub(crate) use crate::nearest::nearest;
+pub(crate) use cost::WrittenCost;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::WrittenEngine;
 pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
@@ -46,6 +48,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) database: WrittenDatabase,
     pub(crate) files: WrittenFiles,
     pub(crate) phases: Vec<WrittenPhase>,
+    pub(crate) cost: Option<WrittenCost>,
     pub(crate) published: Option<WrittenPublished>,
     /// What was said, as (section, key): (`"stack.btrfs"`, `"profile"`), (`"luns.data"`, `"files.size"`).
     pub(crate) said: BTreeSet<(String, String)>,
@@ -200,6 +203,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         .into_iter()
         .map(|s| phase::read(s, findings))
         .collect();
+    let cost = heading(&mut root, "cost", findings).map(|s| cost::read(s, findings));
     let published = heading(&mut root, "published", findings).map(|s| published::read(s, findings));
     root.finish(&[], findings);
     Some(WrittenStudy {
@@ -210,6 +214,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         database,
         files: files.unwrap_or_default(),
         phases,
+        cost,
         published,
         said: said(document.get_ref()),
     })

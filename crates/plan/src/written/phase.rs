@@ -12,14 +12,14 @@ use crate::study::{Company, FileArrival, FileSteps, Home, RedoStress, TpchText};
 use crate::units::{Bytes, Duration, Rate, Share};
 use toml::de::DeValue;
 
-use PhaseWord::{Age, Bulk, Copy, Files, Kill, PowerCut, Random, Rebalance, Scan, Tpcc, Tpch};
+use PhaseWord::{Age, Bulk, Copy, Files, Kill, PowerCut, Random, Rebalance, Redo, Scan, Tpcc, Tpch};
 
 written! {
     /// `[[phase]]`.
     struct WrittenPhase of PhaseWord {
         /// when it ends, besides running out of work; of a load curve, each step; of file serving, each point. Not of
         /// an ageing, a copy, a rebalance or a bulk load
-        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc: `\"60s\"`; files: `\"20s\"`; \
+        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc, redo: `\"60s\"`; files: `\"20s\"`; \
             scan: `\"none\"`";
         /// idle time before it begins, at most 1 hour: devices write out what their caches hold, cool down and save up
         /// credit for bursts. Not on simulated stacks
@@ -35,10 +35,12 @@ written! {
         scan_table_size: Bytes [Random, Rebalance, PowerCut, Kill] = "`\"1MiB\"`";
         /// sessions of the whole instance (SLOB: threads per schema times schemas); of file serving, most operations on
         /// their way at once, up to 65,535
-        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] =
+        sessions: u64 [Random, Age, Redo, Rebalance, PowerCut, Kill, Files] =
             "`64`; of file serving `256`, with `posix` or under a cut `32`";
         /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
         work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
+        /// redo of each commit, with a header of 16 bytes; at most a quarter of the redo log, and 1 MiB
+        commit_size: Bytes [Redo] = "`\"512B\"`";
         /// operations of each session; 0: until the time is over
         work_loop: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
         /// an update changes 2 columns (`lite`) or 19 (`heavy`)
@@ -104,7 +106,7 @@ written! {
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
         /// a rest before the ageing, about as long as the ageing takes. After it come the random work and the scans
-        /// that are held `against` a phase before, once more, as \"NAME control\": what time alone does
+        /// that are held `against` a phase before, once more, as "NAME control": what time alone does
         control: Duration [Age] = "";
         /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
         /// the aged scan

@@ -36,7 +36,7 @@ impl Metric {
     /// Of a kind of phase.
     pub(crate) fn of(kind: PhaseKind) -> Metric {
         match kind {
-            PhaseKind::Random => Metric::OperationsPerSecond,
+            PhaseKind::Random | PhaseKind::Redo => Metric::OperationsPerSecond,
             PhaseKind::Scan => Metric::BytesPerSecond,
             PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
             PhaseKind::Tpcc => Metric::NewOrdersPerMinute,

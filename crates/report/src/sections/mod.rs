@@ -5,6 +5,7 @@
 
 mod answer;
 mod changes;
+mod cost;
 mod databases;
 mod differences;
 mod disclosure;
@@ -53,6 +54,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         verdicts::verdicts(&source),
         changes::changes(&source),
         verdicts::not_tested(&source),
+        cost::section(&source),
         elsewhere::section(&source),
         left_out::section(&source),
         validity::section(&source),

@@ -66,7 +66,7 @@ impl Step {
 /// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule,
 /// as much of it ends as fell due, however the device is, until it cannot keep up; then *open arrival* says so.
 pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
-    matches!(kind, PhaseKind::Random | PhaseKind::Tpcc)
+    matches!(kind, PhaseKind::Random | PhaseKind::Redo | PhaseKind::Tpcc)
 }
 
 /// What to do about a rate that fell.

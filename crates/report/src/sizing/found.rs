@@ -1,0 +1,45 @@
+//! What was found of a load: plain data.
+//!
+//! Prevents: a number of LUNs that loses on its way what it rests on.
+
+use super::load::Load;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a result file says of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Sizing {
+    /// The study.
+    pub study: String,
+    /// The load.
+    pub load: Load,
+    /// How many times slower than their devices models ran: rates are given back at the devices' own pace.
+    pub slow_motion: Option<u32>,
+    /// Stacks that were measured, those that differ in their LUNs alone together.
+    pub stacks: Vec<Sized>,
+}
+
+/// One stack, or several that differ in their LUNs alone.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Sized {
+    /// The stacks.
+    pub stacks: Vec<String>,
+    /// LUNs of each; empty where they have none, and whole stacks are counted.
+    pub luns: Vec<u32>,
+    /// LUNs (or stacks) that carry the rate; `null` where none can be said.
+    pub for_rate: Option<f64>,
+    /// Lower end, from the plain 95 % interval over blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// LUNs that hold the data.
+    pub for_data: Option<f64>,
+    /// LUNs (or stacks) to take: what carries the rate at the upper end of its interval and holds the data.
+    pub takes: Option<u32>,
+    /// Phases that it was computed from.
+    pub phases: Vec<String>,
+    /// What lies beyond what was measured, and why nothing is said.
+    pub notes: Vec<String>,
+    /// It lies beyond what was measured by more than a factor of two.
+    pub extrapolated: bool,
+}

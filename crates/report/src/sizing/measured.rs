@@ -1,0 +1,90 @@
+//! What one stack was measured to carry: pages a second by phase and block, with the share of updates and the p99.
+//!
+//! Takes the gathered file and its analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was
+//! dropped, or that a model in slow motion had, taken for that of the stack.
+
+use crate::analysis::Analysis;
+use crate::cells::latency::{response_p99, service_p99};
+use crate::history::{Book, Seen};
+use crate::ranking::drops;
+use ledger::{LedgerError, PhaseKind, Stamp};
+use std::collections::BTreeMap;
+
+/// Classes of random work whose units are pages.
+const READ: &str = "select";
+const UPDATED: &str = "update";
+
+/// One phase on one stack.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Carried {
+    pub(crate) phase: String,
+    /// On a schedule: what fell due was carried, and more might have been.
+    pub(crate) open: bool,
+    /// Median over blocks of the share of pages that were updated.
+    pub(crate) update_share: f64,
+    /// Pages a second by block, as the device at its own pace would give them.
+    pub(crate) pages_per_s: BTreeMap<u32, f64>,
+    /// Median over blocks of the p99 of an operation; of several classes the slower one.
+    pub(crate) p99_ns: Option<f64>,
+}
+
+impl Carried {
+    /// Median over blocks.
+    pub(crate) fn usual(&self) -> f64 {
+        stats::median(&self.pages_per_s.values().copied().collect::<Vec<_>>())
+    }
+}
+
+/// The phases of random work that are ranked on this stack.
+pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<Vec<Carried>, LedgerError> {
+    let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
+    let mut found = Vec::new();
+    for head in &book.phases {
+        let random = matches!(head.kind, PhaseKind::Random | PhaseKind::Open);
+        let unranked = analysis
+            .unranked
+            .iter()
+            .any(|one| one.stack == stack && one.phase.as_ref().is_none_or(|name| *name == head.name));
+        if !random || !head.ranked || unranked {
+            continue;
+        }
+        let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for (block, seen) in book.by_block(stack, &head.name) {
+            if !seen.is_valid() || !drops::counts(&analysis.dropped, block, &head.name) {
+                continue;
+            }
+            let (read, updated) = (pages(seen, READ), pages(seen, UPDATED));
+            let all = read + updated;
+            if all > 0.0 && seen.total_s() > 0.0 {
+                shares.push(updated / all);
+                rates.insert(block, all / seen.total_s() * slower);
+                p99s.extend(slowest(seen, head.kind)?.map(|ns| ns / slower));
+            }
+        }
+        if !rates.is_empty() {
+            found.push(Carried {
+                phase: head.name.clone(),
+                open: head.kind == PhaseKind::Open,
+                update_share: stats::median(&shares),
+                pages_per_s: rates,
+                p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Pages that the operations of a class touched.
+fn pages(seen: &Seen, class: &str) -> f64 {
+    let rows = seen.of_stamp(Stamp::Service).filter(|row| row.class == class);
+    rows.map(|row| row.units as f64).sum()
+}
+
+/// On a schedule from the moment that an operation was due.
+fn slowest(seen: &Seen, kind: PhaseKind) -> Result<Option<f64>, LedgerError> {
+    if kind == PhaseKind::Open {
+        return response_p99(seen);
+    }
+    let both = [service_p99(seen, READ)?, service_p99(seen, UPDATED)?];
+    Ok(both.into_iter().flatten().reduce(f64::max))
+}

@@ -1,0 +1,215 @@
+//! How many of the measured stacks a load takes, from a result file alone.
+//!
+//! Takes an open ledger and a [`Load`], gives a [`Sizing`] and its forms. What lies beyond what was measured is labelled,
+//! and far beyond it nothing is said. Prevents: a purchase planned by a rate that nobody measured.
+
+mod curve;
+mod found;
+mod load;
+mod measured;
+mod share;
+mod shown;
+
+pub use found::{Sized, Sizing};
+pub use load::Load;
+
+use crate::analysis::{Analysis, ReportError};
+use crate::history::Book;
+use crate::render::{self, Style};
+use crate::stacks::priced;
+use ledger::{Ledger, LedgerError, Stack};
+use share::Share;
+
+/// Beyond what was measured by more than this is an extrapolation.
+const LABELLED: f64 = 2.0;
+
+/// Beyond it by more than this nothing is said.
+const REFUSED: f64 = 10.0;
+
+impl Sizing {
+    /// Of a result file.
+    ///
+    /// # Errors
+    /// [`ReportError`], as [`Analysis::of`].
+    pub fn of(ledger: &Ledger, load: Load) -> Result<Sizing, ReportError> {
+        let analysis = Analysis::of(ledger)?;
+        let book = Book::read(ledger)?;
+        let stacks = families(&book)
+            .into_iter()
+            .map(|family| sized(&book, &analysis, &family, &load));
+        Ok(Sizing {
+            study: analysis.study.name.clone(),
+            slow_motion: analysis.study.slow_motion.filter(|times| *times > 1),
+            stacks: stacks.collect::<Result<_, LedgerError>>()?,
+            load,
+        })
+    }
+
+    /// For a terminal.
+    pub fn terminal(&self, style: &Style) -> String {
+        render::terminal(&shown::document(self), style)
+    }
+
+    /// As short Markdown.
+    pub fn markdown(&self) -> String {
+        render::markdown(&shown::document(self))
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "schema": 1, "sizing": self })
+    }
+}
+
+/// A stack with its LUNs.
+struct Member<'a> {
+    stack: &'a Stack,
+    luns: Vec<f64>,
+}
+
+/// Stacks of one kind, one database and one way of access that differ in the number of their LUNs; others stay alone.
+fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
+    let mut families: Vec<Vec<Member<'_>>> = Vec::new();
+    let alike = |a: &Stack, b: &Stack| (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access);
+    for stack in book.stacks.iter().filter(|stack| stack.skipped.is_none()) {
+        let luns = priced::luns(book, stack);
+        let joins = |family: &&mut Vec<Member<'_>>| {
+            let mut all = family.iter();
+            !luns.is_empty()
+                && all.all(|one| alike(one.stack, stack) && !one.luns.is_empty() && one.luns.len() != luns.len())
+        };
+        let member = Member {
+            stack,
+            luns: luns.clone(),
+        };
+        match families.iter_mut().find(joins) {
+            Some(family) => family.push(member),
+            None => families.push(vec![member]),
+        }
+    }
+    for family in &mut families {
+        family.sort_by_key(|one| one.luns.len());
+    }
+    families
+}
+
+fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<Sized, LedgerError> {
+    let mut sized = Sized {
+        stacks: family.iter().map(|one| one.stack.name.clone()).collect(),
+        luns: family
+            .iter()
+            .map(|one| one.luns.len() as u32)
+            .filter(|luns| *luns > 0)
+            .collect(),
+        for_rate: None,
+        low: None,
+        high: None,
+        for_data: None,
+        takes: None,
+        phases: Vec::new(),
+        notes: Vec::new(),
+        extrapolated: false,
+    };
+    let mut shares = Vec::new();
+    for one in family {
+        match share::of(&measured::carried(book, analysis, &one.stack.name)?, load) {
+            Ok(share) => shares.push((one.luns.len().max(1) as f64, share)),
+            Err(why) => sized.notes.push(format!("{}: {why}", one.stack.name)),
+        }
+    }
+    rate(&mut sized, &shares);
+    data(&mut sized, analysis, family, load);
+    Ok(concluded(sized))
+}
+
+/// LUNs that carry the rate.
+fn rate(sized: &mut Sized, shares: &[(f64, Share)]) {
+    let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
+        let points: Option<Vec<curve::Point>> =
+            shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
+        curve::luns(&points?)
+    };
+    let Some(middle) = at(|share| Some(share.middle)) else {
+        if !shares.is_empty() {
+            sized
+                .notes
+                .push("more LUNs carried no more: the LUNs are not what limits it".into());
+        }
+        return;
+    };
+    let ends = at(|share| Some(share.ends?[0])).zip(at(|share| Some(share.ends?[1])));
+    (sized.for_rate, sized.low, sized.high) = (Some(middle), ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    for (_, share) in shares {
+        sized.phases.extend(share.phases.iter().cloned());
+    }
+    sized.phases.sort();
+    sized.phases.dedup();
+    if shares.iter().any(|(_, share)| share.outside) {
+        sized
+            .notes
+            .push("this mix of reads and updates lies outside those measured: the nearest phase was taken".into());
+        sized.extrapolated = true;
+    }
+    if shares.iter().any(|(_, share)| share.paced) {
+        sized.notes.push(
+            "at the highest measured rate that keeps the p99; what lies between it and the next is unknown".into(),
+        );
+    }
+    let most = shares.iter().map(|(luns, _)| *luns).fold(0.0, f64::max);
+    beyond(sized, middle / most, "the rate");
+}
+
+/// LUNs that hold the data, and whether so much was ever measured.
+fn data(sized: &mut Sized, analysis: &Analysis, family: &[Member<'_>], load: &Load) {
+    let Some(wanted) = load.data_bytes else { return };
+    let Some(largest) = family.last().filter(|one| !one.luns.is_empty()) else {
+        sized
+            .notes
+            .push("it has no LUNs of its own, so the room for the data is not known".into());
+        return;
+    };
+    let bytes: f64 = largest.luns.iter().sum();
+    let name = &largest.stack.name;
+    let Some(full) = priced::data_that_fill(analysis, name, bytes) else {
+        sized.notes.push(format!(
+            "{name}: the bytes in use were not measured, so the room for the data is not known"
+        ));
+        return;
+    };
+    let each = full / largest.luns.len() as f64;
+    sized.for_data = Some(wanted / each);
+    let measured = analysis
+        .memory
+        .iter()
+        .find(|one| one.stack == *name)
+        .and_then(|one| one.data_bytes);
+    if let Some(measured) = measured.filter(|bytes| *bytes > 0.0) {
+        beyond(sized, wanted / measured, "the data");
+    }
+}
+
+/// Labels or refuses what lies so many times beyond what was measured.
+fn beyond(sized: &mut Sized, times: f64, what: &str) {
+    let said = format!("{what}: {} times what was measured", crate::format::number(times));
+    if times > REFUSED {
+        sized.notes.push(format!(
+            "{said}. Nothing is said beyond {REFUSED:.0} times: measure a larger stack"
+        ));
+        sized.for_rate = None;
+    } else if times > LABELLED {
+        sized.notes.push(format!("an extrapolation. {said}"));
+        sized.extrapolated = true;
+    }
+}
+
+/// What to take: whole LUNs, by the worse end.
+fn concluded(mut sized: Sized) -> Sized {
+    if sized.for_rate.is_none() {
+        (sized.low, sized.high) = (None, None);
+        return sized;
+    }
+    let rate = sized.high.or(sized.for_rate).unwrap_or(0.0);
+    let most = rate.max(sized.for_data.unwrap_or(0.0)).ceil();
+    sized.takes = (most.is_finite() && most < f64::from(u32::MAX)).then_some((most as u32).max(1));
+    sized
+}

@@ -1,0 +1,188 @@
+//! How much of a load one stack carries, with the interval of its blocks.
+//!
+//! Takes measured phases and the load, gives a [`Share`] or the reason why none can be said. A page costs a part of the
+//! stack's time that lies between the parts of two phases, in proportion to their shares of updates. Prevents: a stack
+//! sized by a mix that it never did, or at a rate at which its p99 was never measured.
+
+use super::load::Load;
+use super::measured::Carried;
+use std::collections::BTreeSet;
+
+/// Confidence of the plain interval over blocks.
+const CONFIDENCE: f64 = 0.95;
+
+/// Shares of updates that are the same mix.
+const SAME_MIX: f64 = 0.1;
+
+/// How many of a stack a load takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Share {
+    pub(crate) middle: f64,
+    /// Ends of the interval; `None` below two blocks.
+    pub(crate) ends: Option<[f64; 2]>,
+    /// Phases that it was computed from.
+    pub(crate) phases: Vec<String>,
+    /// The mix lies outside those measured: the nearest was taken.
+    pub(crate) outside: bool,
+    /// At the highest rate on a schedule that kept the p99.
+    pub(crate) paced: bool,
+}
+
+/// What `carried` tells of the load; the reason in words where it cannot.
+pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
+    let closed: Vec<&Carried> = carried.iter().filter(|one| !one.open).collect();
+    let (low, high) = between(&closed, load.update_share());
+    let within = |one: &&Carried| {
+        load.p99_ns
+            .is_none_or(|limit| one.p99_ns.is_some_and(|p99| p99 <= limit))
+    };
+    if let (Some(low), Some(high)) = (low, high)
+        && [low, high].iter().all(within)
+    {
+        return share(&[low, high], load, false);
+    }
+    // At full speed the p99 is missed: what was measured at a lower rate?
+    let paced = carried.iter().filter(|one| one.open && within(one));
+    let paced = paced.filter(|one| (one.update_share - load.update_share()).abs() <= SAME_MIX);
+    match paced.max_by(|a, b| a.usual().total_cmp(&b.usual())) {
+        Some(best) => share(&[best, best], load, true),
+        None if load.p99_ns.is_some() && !closed.is_empty() => Err(
+            "no phase of this mix keeps that p99: measure phases with a `rate`, below what the stack does at most"
+                .into(),
+        ),
+        None => Err("no ranked phase of random work counts on it".into()),
+    }
+}
+
+/// The phases with the nearest shares of updates on both sides; of one side alone, that one twice.
+fn between<'a>(closed: &[&'a Carried], share: f64) -> (Option<&'a Carried>, Option<&'a Carried>) {
+    let by_share = |a: &&&Carried, b: &&&Carried| a.update_share.total_cmp(&b.update_share);
+    let below = closed
+        .iter()
+        .filter(|one| one.update_share <= share)
+        .max_by(by_share)
+        .copied();
+    let above = closed
+        .iter()
+        .filter(|one| one.update_share >= share)
+        .min_by(by_share)
+        .copied();
+    (below.or(above), above.or(below))
+}
+
+fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share, String> {
+    let wanted = load.update_share();
+    let span = high.update_share - low.update_share;
+    let weight = if span > 0.0 {
+        (wanted - low.update_share) / span
+    } else {
+        0.0
+    };
+    let blocks: BTreeSet<&u32> = low.pages_per_s.keys().collect();
+    let both = blocks.into_iter().filter_map(|block| {
+        let (slow, fast) = (low.pages_per_s.get(block)?, high.pages_per_s.get(block)?);
+        Some((1.0 - weight) / slow + weight / fast)
+    });
+    let logs: Vec<f64> = both.map(|cost| (cost * load.pages_per_s()).ln()).collect();
+    if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
+        return Err("its phases share no block that counts".into());
+    }
+    let interval = stats::ratio_interval(&logs, CONFIDENCE);
+    let (first, last) = (
+        low.update_share.min(high.update_share),
+        low.update_share.max(high.update_share),
+    );
+    let mut phases = vec![low.phase.clone(), high.phase.clone()];
+    phases.dedup();
+    Ok(Share {
+        middle: stats::mean(&logs).exp(),
+        ends: interval.map(|interval| [interval.low, interval.high]),
+        phases,
+        outside: wanted < first - SAME_MIX || wanted > last + SAME_MIX,
+        paced,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(name: &str, update_share: f64, rates: &[f64], p99_ms: f64) -> Carried {
+        Carried {
+            phase: name.into(),
+            open: false,
+            update_share,
+            pages_per_s: (0..).zip(rates.iter().copied()).collect(),
+            p99_ns: Some(p99_ms * 1e6),
+        }
+    }
+
+    fn load(reads_per_s: f64, updates_per_s: f64, p99_ms: Option<f64>) -> Load {
+        Load {
+            reads_per_s,
+            updates_per_s,
+            p99_ns: p99_ms.map(|ms| ms * 1e6),
+            data_bytes: None,
+        }
+    }
+
+    #[test]
+    fn a_mix_costs_what_its_parts_cost() {
+        // A read takes 1/10,000 of the stack's second, an update 1/2,000.
+        let carried = [
+            phase("read", 0.0, &[10_000.0; 4], 1.0),
+            phase("half", 0.5, &[1.0 / 0.0003; 4], 3.0),
+        ];
+        let found = of(&carried, &load(2_000.0, 400.0, None)).unwrap();
+        assert!((found.middle - (0.2 + 0.2)).abs() < 1e-9, "{found:?}");
+        assert!(!found.outside && !found.paced && found.phases == ["read", "half"]);
+        let found = of(&carried, &load(0.0, 400.0, None)).unwrap();
+        assert!(
+            found.outside && found.phases == ["half"],
+            "all updates were never measured: {found:?}"
+        );
+    }
+
+    #[test]
+    fn scatter_of_blocks_is_the_interval() {
+        let found = of(
+            &[phase("read", 0.0, &[9_000.0, 11_000.0, 10_000.0], 1.0)],
+            &load(5_000.0, 0.0, None),
+        )
+        .unwrap();
+        let [low, high] = found.ends.unwrap();
+        assert!(
+            low < found.middle && found.middle < high && (found.middle - 0.5).abs() < 0.01,
+            "{found:?}"
+        );
+        let one = of(&[phase("read", 0.0, &[9_000.0], 1.0)], &load(9_000.0, 0.0, None)).unwrap();
+        assert_eq!((one.ends, (one.middle * 1e9).round()), (None, 1e9));
+    }
+
+    #[test]
+    fn a_p99_that_full_speed_misses_asks_for_a_lower_rate() {
+        let full = phase("read", 0.0, &[10_000.0; 2], 20.0);
+        let asked = load(8_000.0, 0.0, Some(5.0));
+        assert!(
+            of(std::slice::from_ref(&full), &asked)
+                .unwrap_err()
+                .contains("keeps that p99")
+        );
+        let open = |name: &str, rate: f64, p99_ms: f64| Carried {
+            open: true,
+            ..phase(name, 0.0, &[rate; 2], p99_ms)
+        };
+        let all = [
+            full,
+            open("half", 5_000.0, 2.0),
+            open("most", 8_000.0, 4.0),
+            open("all", 9_500.0, 9.0),
+        ];
+        let found = of(&all, &asked).unwrap();
+        assert!(
+            found.paced && found.phases == ["most"] && (found.middle - 1.0).abs() < 1e-9,
+            "{found:?}"
+        );
+        assert!(of(&[], &asked).unwrap_err().contains("no ranked phase"));
+    }
+}

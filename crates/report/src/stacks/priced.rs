@@ -1,0 +1,155 @@
+//! Prices of the study over what was measured.
+//!
+//! Takes prices and LUNs from the file, rates and ratios from the analysis; gives a [`Cost`]. Prevents: a price beside a
+//! rate without the interval of that rate, and the cost of a rate at which no device runs.
+
+use super::cost::{Cost, CostOfRate, CostOfStack};
+use crate::analysis::Analysis;
+use crate::cells::PhaseReport;
+use crate::cells::metric::Metric;
+use crate::figures::finite;
+use crate::history::Book;
+use crate::ranking::drops;
+use crate::ranking::verdicts::Comparison;
+use ledger::{FactName, FactValue, LedgerError, Scope, Stack};
+use stats::Orientation;
+
+/// Confidence of the plain interval of a rate.
+const CONFIDENCE: f64 = 0.95;
+
+/// Bytes that `[cost]` calls a GB.
+const GB: f64 = 1e9;
+
+/// What the study says of prices; `None`: nothing.
+pub(crate) fn cost(book: &Book, analysis: &Analysis) -> Result<Option<Cost>, LedgerError> {
+    let price = |name: FactName| book.fact(&Scope::Study, name).and_then(FactValue::number);
+    let Some(host) = price(FactName::PriceOfHost) else {
+        return Ok(None);
+    };
+    let mut cost = Cost {
+        currency: (book.fact(&Scope::Study, FactName::Currency))
+            .and_then(FactValue::text)
+            .unwrap_or_default()
+            .to_string(),
+        host,
+        lun: price(FactName::PriceOfLun).unwrap_or(0.0),
+        gb: price(FactName::PriceOfGb).unwrap_or(0.0),
+        stacks: Vec::new(),
+        rates: Vec::new(),
+    };
+    let stacks = book.stacks.iter().filter(|stack| stack.skipped.is_none());
+    cost.stacks = stacks.map(|stack| of_stack(book, analysis, &cost, stack)).collect();
+    for phase in analysis.phases.iter().filter(|phase| phase.ranked) {
+        for stack in &cost.stacks {
+            cost.rates.extend(of_rate(book, analysis, &cost.stacks, phase, stack)?);
+        }
+    }
+    Ok(Some(cost))
+}
+
+fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> CostOfStack {
+    let luns = luns(book, stack);
+    let lun_bytes: f64 = luns.iter().sum();
+    let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
+    let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
+    let total = cost.host + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
+    let full = data_that_fill(analysis, &stack.name, lun_bytes);
+    CostOfStack {
+        stack: stack.name.clone(),
+        luns: luns.len() as u32,
+        lun_bytes,
+        licence,
+        total,
+        data_bytes_full: full,
+        per_gb_of_data: full.map(|bytes| total * GB / bytes),
+    }
+}
+
+/// Bytes of data like those of the study that fill so many bytes of LUNs.
+pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -> Option<f64> {
+    // After the last phase that says so: what ageing and updates added is in it.
+    let cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
+    let used = cells.filter(|cell| cell.stack == stack);
+    let used = used.filter_map(|cell| cell.lun_bytes_per_data_byte).next_back();
+    let used = used.filter(|used| used.median > 0.0 && lun_bytes > 0.0)?;
+    Some(lun_bytes / used.median)
+}
+
+/// Bytes of each LUN that the stack lies on.
+pub(crate) fn luns(book: &Book, stack: &Stack) -> Vec<f64> {
+    let mut sets: Vec<&String> = stack.data_lun_set.iter().chain(&stack.redo_lun_set).collect();
+    sets.dedup();
+    let of_one = |fact: &&ledger::Fact| match &fact.scope {
+        Scope::Lun(set, Some(_)) => sets.contains(&set) && fact.key.name == FactName::Bytes,
+        _ => false,
+    };
+    book.facts
+        .iter()
+        .filter(of_one)
+        .filter_map(|fact| fact.value.number())
+        .collect()
+}
+
+/// Units of the rate that a price is said for; `None` for what is no rate.
+fn unit(metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::OperationsPerSecond | Metric::OperationsPerSecondAtLimit | Metric::NewOrdersPerMinute => Some(1.0),
+        Metric::BytesPerSecond => Some(1e6),
+        Metric::ResponseNsP99 | Metric::GeometricMeanSeconds | Metric::ElapsedSeconds => None,
+    }
+}
+
+fn of_rate(
+    book: &Book,
+    analysis: &Analysis,
+    stacks: &[CostOfStack],
+    phase: &PhaseReport,
+    stack: &CostOfStack,
+) -> Result<Option<CostOfRate>, LedgerError> {
+    let Some(unit) = unit(phase.metric) else {
+        return Ok(None);
+    };
+    let is_unranked = analysis
+        .unranked
+        .iter()
+        .any(|one| one.stack == stack.stack && one.phase.as_ref().is_none_or(|name| *name == phase.name));
+    if is_unranked {
+        return Ok(None);
+    }
+    let mut logs = Vec::new();
+    for (block, seen) in book.by_block(&stack.stack, &phase.name) {
+        if seen.is_valid() && drops::counts(&analysis.dropped, block, &phase.name) {
+            let rate = phase.metric.value(seen)?;
+            logs.extend(rate.and_then(|rate| stats::log_ratio(rate, unit, Orientation::HigherIsBetter)));
+        }
+    }
+    if logs.is_empty() {
+        return Ok(None);
+    }
+    // A rate of a model in slow motion is no rate of its device.
+    let at_pace = analysis.study.slow_motion.is_none_or(|times| times == 1);
+    let interval = stats::ratio_interval(&logs, CONFIDENCE).filter(|_| at_pace);
+    let per = |rate: f64| finite(Some(stack.total / rate));
+    let against = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.stack == stack.stack && one.phase == phase.name);
+    let base = against.and_then(|one| stacks.iter().find(|base| base.stack == one.base));
+    // The price is what is divided: the faster end of a ratio is the cheaper one.
+    let relative = |pick: fn(&Comparison) -> Option<f64>| {
+        let (one, base) = (against?, base?);
+        finite(Some(stack.total / base.total / pick(one)?)).filter(|_| base.total > 0.0)
+    };
+    Ok(Some(CostOfRate {
+        phase: phase.name.clone(),
+        stack: stack.stack.clone(),
+        metric: phase.metric,
+        price: at_pace.then(|| per(stats::mean(&logs).exp())).flatten(),
+        low: interval.and_then(|interval| per(interval.high)),
+        high: interval.and_then(|interval| per(interval.low)),
+        base: base.map(|base| base.stack.clone()),
+        ratio: relative(|one| one.ratio),
+        ratio_low: relative(|one| one.high),
+        ratio_high: relative(|one| one.low),
+    }))
+}
