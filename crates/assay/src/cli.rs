@@ -78,7 +78,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  assay size study.assay --load \"20000/s reads, 5000/s updates\"\n  \
                             assay size study.assay --load \"2000/s reads, 500/s updates, p99 5ms, 20GiB\"\n\n\
-                            Reads and updates are pages a second. What lies more than twice beyond what was measured is \
+                            Reads and updates are pages a second. More than twice beyond what was measured is \
                             labelled, and more than ten times beyond it nothing is said."
     )]
     Size(Size),

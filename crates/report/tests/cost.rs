@@ -1,7 +1,7 @@
 //! Prices of a study over known rates.
 //!
-//! Prevents: a part of a price left out, an interval turned the wrong way round, and the price of a rate that a model in
-//! slow motion had.
+//! Prevents: a part of a price left out, an interval turned the wrong way round, and the price of a rate that a model
+//! in slow motion had.
 
 use crate::fixture::{Scene, actor, scene};
 use ledger::{Fact, FactName, FactValue, Measure, Scope};

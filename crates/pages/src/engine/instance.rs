@@ -219,8 +219,8 @@ impl<P: Port> Instance<P> {
             .collect()
     }
 
-    /// Records of the redo log alone, committed by all sessions: one operation per worker, in the order of the ports; run
-    /// each to its end or drop it.
+    /// Records of the redo log alone, committed by all sessions: one operation per worker, in the order of the ports;
+    /// run each to its end or drop it.
     ///
     /// # Errors
     /// [`PagesError::Settings`] when the work can't run in this cache or redo log.

@@ -33,7 +33,9 @@ pub(crate) const CHANGE_HEADER: usize = 24;
 /// | 40..48 | worker, then zero |
 ///
 /// A record is one whole transaction: bytes (u32, header included), changes (u32), number of the transaction (u64),
-/// then the changes. A record without changes may have any bytes instead. A change: schema (u32), page (u32), version after it (u64), bitmap of columns (u32; 0: the body is
+/// then the changes. A record without changes may have any bytes instead.
+///
+/// A change: schema (u32), page (u32), version after it (u64), bitmap of columns (u32; 0: the body is
 /// a whole page), bytes of the body (u32), body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {

@@ -1,7 +1,7 @@
 //! Commits alone: records of the redo log that change no page, written and acknowledged as those of transactions are.
 //!
-//! Takes sessions and bytes, gives the work of one of them as random work has it. Prevents: a rate of commits that waits
-//! for reads of pages, and a record that fits into no batch.
+//! Takes sessions and bytes, gives the work of one of them as random work has it. Prevents: a rate of commits that
+//! waits for reads of pages, and a record that fits into no batch.
 
 use crate::engine::log::Log;
 use crate::engine::worker::Worker;

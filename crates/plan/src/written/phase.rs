@@ -19,8 +19,8 @@ written! {
     struct WrittenPhase of PhaseWord {
         /// when it ends, besides running out of work; of a load curve, each step; of file serving, each point. Not of
         /// an ageing, a copy, a rebalance or a bulk load
-        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc, redo: `\"60s\"`; files: `\"20s\"`; \
-            scan: `\"none\"`";
+        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc, redo: `\"60s\"`; \
+            files: `\"20s\"`; scan: `\"none\"`";
         /// idle time before it begins, at most 1 hour: devices write out what their caches hold, cool down and save up
         /// credit for bursts. Not on simulated stacks
         rest: Duration = "`\"0s\"`";

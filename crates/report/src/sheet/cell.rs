@@ -26,6 +26,8 @@ const CHECKPOINTS_MIN: f64 = 3.0;
 /// this where the study has none.
 const STALLED_OPEN_MAX: f64 = 0.01;
 const STALLED_MAX: f64 = 0.05;
+/// What observing costs just before and after a phase, against what it costs within.
+const AROUND_WEIGHS: f64 = 1.0 / 3.0;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
 const ROUND_NS_MIN: u64 = 1_000_000_000;
 const ROUNDS_MAX: usize = 10;
@@ -214,12 +216,16 @@ impl At<'_> {
     pub(crate) fn observer(&self) -> Option<Taken> {
         // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching
         // look like much: the looks before and after it cost the same however short it is.
-        let share = self.figure(|run| {
-            run.get(Measure::ObserverCpuNs)
-                .map(|ns| ns / 1e9 / run.total_s().max(1.0))
-        })?;
-        let figure = format!("{} of one processor went into observing", percent(share.median));
-        Some(Taken::share(share.median, figure))
+        let share = |measure| self.figure(|run| run.get(measure).map(|ns| ns / 1e9 / run.total_s().max(1.0)));
+        let within = share(Measure::ObserverCpuNs)?.median;
+        let around = share(Measure::ObserverAroundCpuNs).map_or(0.0, |figure| figure.median);
+        let figure = format!(
+            "{} of one processor went into observing, {} just before and after",
+            percent(within),
+            percent(around)
+        );
+        // What lies around the phase is in none of its figures; it may still have emptied the processor's caches.
+        Some(Taken::share(within.max(around * AROUND_WEIGHS), figure))
     }
 
     pub(crate) fn stalled(&self) -> Option<Taken> {

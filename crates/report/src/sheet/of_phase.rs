@@ -155,7 +155,7 @@ pub(crate) const RULES: &[Rule] = &[
              or give the phase more time",
         take: Take::Cell(|at| at.observer()),
         document: Some(Document {
-            figure: "processor time of observing within the phase, of one processor",
+            figure: "processor time of observing, of one processor; just before and after the phase, a third of it",
             threshold: "",
             beyond: "",
             why: "observing must not change what it observes",

@@ -1,7 +1,7 @@
 //! How many of the measured stacks a load takes, from a result file alone.
 //!
-//! Takes an open ledger and a [`Load`], gives a [`Sizing`] and its forms. What lies beyond what was measured is labelled,
-//! and far beyond it nothing is said. Prevents: a purchase planned by a rate that nobody measured.
+//! Takes an open ledger and a [`Load`], gives a [`Sizing`] and its forms. What lies beyond what was measured is
+//! labelled, and far beyond it nothing is said. Prevents: a purchase planned by a rate that nobody measured.
 
 mod curve;
 mod found;

@@ -35,10 +35,10 @@ pub(super) fn document(sizing: &Sizing) -> Document {
     }
 }
 
-const READ: &str = "For the rate: LUNs that carry it, by the measured phases, with the plain 95 % interval over blocks. Take: \
-                    whole LUNs, for the upper end of that interval and for the data. Where stacks of one kind were measured \
-                    with several numbers of LUNs, the numbers follow their curve. A stack that was measured with one \
-                    number is taken to add up, which processors, controllers and one log may not do.";
+const READ: &str = "For the rate: LUNs that carry it, by the measured phases, with the plain 95 % interval over \
+                    blocks. Take: whole LUNs, for the upper end of that interval and for the data. Where stacks of one \
+                    kind were measured with several numbers of LUNs, the numbers follow their curve. A stack that was \
+                    measured with one number is taken to add up, which processors, controllers and one log may not do.";
 
 fn words(sizing: &Sizing) -> String {
     let load = &sizing.load;

@@ -1,7 +1,7 @@
 //! Prices of the study over what was measured.
 //!
-//! Takes prices and LUNs from the file, rates and ratios from the analysis; gives a [`Cost`]. Prevents: a price beside a
-//! rate without the interval of that rate, and the cost of a rate at which no device runs.
+//! Takes prices and LUNs from the file, rates and ratios from the analysis; gives a [`Cost`]. Prevents: a price beside
+//! a rate without the interval of that rate, and the cost of a rate at which no device runs.
 
 use super::cost::{Cost, CostOfRate, CostOfStack};
 use crate::analysis::Analysis;
