@@ -9,6 +9,7 @@ use crate::error::PagesError;
 use crate::format::layout::Layout;
 use crate::format::redo::{RECORD_HEADER, put_record};
 use crate::format::shape::{Files, Settings, Shape};
+use crate::operations::ageing::AgeWork;
 use crate::operations::work::RandomWork;
 use rand_core::Rng;
 use targets::{FileId, Port};
@@ -25,18 +26,15 @@ pub struct RedoWork {
 impl RedoWork {
     /// Its sessions, as random work has them.
     pub(crate) fn as_random(&self) -> RandomWork {
-        RandomWork {
-            update_pct: 100,
-            scan_pct: 0,
-            scan_table_bytes: 0,
+        // Updates, as an ageing has them; what they write is chosen by the operation.
+        let updates = AgeWork {
+            passes: 1,
             sessions: self.sessions,
             work_unit: 1,
-            work_loop: 0,
             heavy: false,
             outstanding: 1,
-            hotspot: None,
-            hot_schema_frequency: 0,
-        }
+        };
+        updates.as_random()
     }
 
     /// Refuses records that no batch takes.
