@@ -57,7 +57,11 @@ fn words(sizing: &Sizing) -> String {
 fn answer(sizing: &Sizing) -> String {
     let said = sizing.stacks.iter().filter_map(|one| {
         let takes = one.takes?;
-        let of = if one.luns.is_empty() { "of it" } else { "LUNs" };
+        let of = match (one.luns.is_empty(), takes) {
+            (true, _) => "of it",
+            (false, 1) => "LUN",
+            (false, _) => "LUNs",
+        };
         let mark = if one.extrapolated { " (an extrapolation)" } else { "" };
         Some(format!("{}: {takes} {of}{mark}", one.stacks.join(", ")))
     });
