@@ -176,7 +176,7 @@ impl At<'_> {
     }
 
     pub(crate) fn working_set(&self) -> Option<Taken> {
-        if self.kind == PhaseKind::Load {
+        if matches!(self.kind, PhaseKind::Load | PhaseKind::Redo) {
             return None;
         }
         let touched = self.measured(Measure::WorkingSetTouchedBytes)?;
