@@ -94,3 +94,20 @@ fn a_study_without_prices_says_nothing_of_them() {
     assert_eq!(analysis.cost, None);
     assert!(!report::markdown(&analysis).contains("What the stacks cost"));
 }
+
+/// A result file may be anybody's.
+#[test]
+fn a_currency_that_a_terminal_would_act_on_is_shown_and_not_done() {
+    let mut scene = priced();
+    for fact in &mut scene.facts {
+        if fact.key == FactName::Currency.into() {
+            fact.value = FactValue::Text("EUR\u{1b}[31m<script>".into());
+        }
+    }
+    let film = scene.film();
+    let analysis = film.analysis();
+    let shown = report::terminal(&analysis, &Style::default());
+    assert_eq!(report::escaped_lines(&shown, false), shown);
+    let page = report::html(&film.ledger, &analysis).unwrap();
+    assert!(!page.contains("[31m<script>"), "markup of a file reaches the page");
+}

@@ -4,7 +4,7 @@
 
 use crate::fixture::{Scene, actor, scene};
 use ledger::{Fact, FactName, FactValue, Measure, Scope};
-use report::{Load, Sized, Sizing, Style};
+use report::{Load, SizedStack, Sizing, Style};
 
 const GB: f64 = 1e9;
 
@@ -42,7 +42,7 @@ fn load(pages_per_s: f64, data_bytes: Option<f64>) -> Load {
     }
 }
 
-fn one(scene: &Scene, load: Load) -> Sized {
+fn one(scene: &Scene, load: Load) -> SizedStack {
     let film = scene.film();
     let sizing = Sizing::of(&film.ledger, load).unwrap();
     assert_eq!(
@@ -116,4 +116,19 @@ fn a_p99_that_no_phase_keeps_is_a_reason() {
         found.notes.iter().any(|note| note.contains("keeps that p99")),
         "{found:?}"
     );
+}
+
+/// A stack on more LUNs that differs otherwise too says nothing of what LUNs do.
+#[test]
+fn stacks_that_differ_otherwise_make_no_curve() {
+    let mut scene = three();
+    scene.settings = vec![ledger::Setting {
+        key: "stack.four.redundancy".into(),
+        value: "\"normal\"".into(),
+        written: true,
+    }];
+    let film = scene.film();
+    let sizing = Sizing::of(&film.ledger, load(1.0, None)).unwrap();
+    let luns: Vec<_> = sizing.stacks.iter().map(|one| one.luns.clone()).collect();
+    assert_eq!(luns, [vec![1, 2], vec![4]], "{sizing:?}");
 }

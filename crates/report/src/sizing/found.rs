@@ -16,15 +16,15 @@ pub struct Sizing {
     /// How many times slower than their devices models ran: rates are given back at the devices' own pace.
     pub slow_motion: Option<u32>,
     /// Stacks that were measured, those that differ in their LUNs alone together.
-    pub stacks: Vec<Sized>,
+    pub stacks: Vec<SizedStack>,
 }
 
 /// One stack, or several that differ in their LUNs alone.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Sized {
+pub struct SizedStack {
     /// The stacks.
     pub stacks: Vec<String>,
-    /// LUNs of each; empty where they have none, and whole stacks are counted.
+    /// Data LUNs of each; empty where they have none, and whole stacks are counted.
     pub luns: Vec<u32>,
     /// LUNs (or stacks) that carry the rate; `null` where none can be said.
     pub for_rate: Option<f64>,

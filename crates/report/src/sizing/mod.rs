@@ -10,7 +10,7 @@ mod measured;
 mod share;
 mod shown;
 
-pub use found::{Sized, Sizing};
+pub use found::{SizedStack, Sizing};
 pub use load::Load;
 
 use crate::analysis::{Analysis, ReportError};
@@ -19,6 +19,7 @@ use crate::render::{self, Style};
 use crate::stacks::priced;
 use ledger::{Ledger, LedgerError, Stack};
 use share::Share;
+use std::collections::BTreeMap;
 
 /// Beyond what was measured by more than this is an extrapolation.
 const LABELLED: f64 = 2.0;
@@ -61,18 +62,21 @@ impl Sizing {
     }
 }
 
-/// A stack with its LUNs.
+/// A stack with the bytes of each of its data LUNs.
 struct Member<'a> {
     stack: &'a Stack,
     luns: Vec<f64>,
 }
 
-/// Stacks of one kind, one database and one way of access that differ in the number of their LUNs; others stay alone.
+/// Stacks that differ in the number of their data LUNs alone: by kind, database, access and all their keys but those
+/// that name LUN sets. Others stay alone.
 fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
     let mut families: Vec<Vec<Member<'_>>> = Vec::new();
-    let alike = |a: &Stack, b: &Stack| (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access);
+    let alike = |a: &Stack, b: &Stack| {
+        (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access) && keys(book, a) == keys(book, b)
+    };
     for stack in book.stacks.iter().filter(|stack| stack.skipped.is_none()) {
-        let luns = priced::luns(book, stack);
+        let luns = priced::luns_of(book, stack.data_lun_set.iter().collect());
         let joins = |family: &&mut Vec<Member<'_>>| {
             let mut all = family.iter();
             !luns.is_empty()
@@ -93,8 +97,16 @@ fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
     families
 }
 
-fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<Sized, LedgerError> {
-    let mut sized = Sized {
+/// Keys of a stack with their values, without those that name LUN sets.
+fn keys<'b>(book: &'b Book, stack: &Stack) -> BTreeMap<&'b str, &'b str> {
+    let own = format!("stack.{}.", stack.name);
+    let keys = book.settings.iter();
+    let keys = keys.filter_map(|setting| Some((setting.key.strip_prefix(&own)?, setting.value.as_str())));
+    keys.filter(|(key, _)| !["data", "redo"].contains(key)).collect()
+}
+
+fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<SizedStack, LedgerError> {
+    let mut sized = SizedStack {
         stacks: family.iter().map(|one| one.stack.name.clone()).collect(),
         luns: family
             .iter()
@@ -123,7 +135,7 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
 }
 
 /// LUNs that carry the rate.
-fn rate(sized: &mut Sized, shares: &[(f64, Share)]) {
+fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
     let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
         let points: Option<Vec<curve::Point>> =
             shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
@@ -160,7 +172,7 @@ fn rate(sized: &mut Sized, shares: &[(f64, Share)]) {
 }
 
 /// LUNs that hold the data, and whether so much was ever measured.
-fn data(sized: &mut Sized, analysis: &Analysis, family: &[Member<'_>], load: &Load) {
+fn data(sized: &mut SizedStack, analysis: &Analysis, family: &[Member<'_>], load: &Load) {
     let Some(wanted) = load.data_bytes else { return };
     let Some(largest) = family.last().filter(|one| !one.luns.is_empty()) else {
         sized
@@ -189,7 +201,7 @@ fn data(sized: &mut Sized, analysis: &Analysis, family: &[Member<'_>], load: &Lo
 }
 
 /// Labels or refuses what lies so many times beyond what was measured.
-fn beyond(sized: &mut Sized, times: f64, what: &str) {
+fn beyond(sized: &mut SizedStack, times: f64, what: &str) {
     let said = format!("{what}: {} times what was measured", crate::format::number(times));
     if times > REFUSED {
         sized.notes.push(format!(
@@ -203,7 +215,7 @@ fn beyond(sized: &mut Sized, times: f64, what: &str) {
 }
 
 /// What to take: whole LUNs, by the worse end.
-fn concluded(mut sized: Sized) -> Sized {
+fn concluded(mut sized: SizedStack) -> SizedStack {
     if sized.for_rate.is_none() {
         (sized.low, sized.high) = (None, None);
         return sized;

@@ -2,7 +2,7 @@
 //!
 //! Takes [`Sizing`], gives a section. Prevents: a number of LUNs without what it rests on.
 
-use super::found::{Sized, Sizing};
+use super::found::{SizedStack, Sizing};
 use crate::document::{Block, Cell, Document, Forms, Name, Placed, Section, Table, column};
 use crate::format::{bytes, nanoseconds, number};
 
@@ -73,22 +73,22 @@ fn answer(sizing: &Sizing) -> String {
 }
 
 fn table(sizing: &Sizing) -> Table {
-    let name = |one: &Sized| Name::from(one.stacks.join(", ").as_str());
+    let name = |one: &SizedStack| Name::from(one.stacks.join(", ").as_str());
     let columns = [
-        column("LUNs", "measured", |one: &Sized| {
+        column("LUNs", "measured", |one: &SizedStack| {
             let luns: Vec<String> = one.luns.iter().map(u32::to_string).collect();
             Cell::text(luns.join(", "))
         }),
-        column("for the", "rate", |one: &Sized| Cell::number(one.for_rate, number)),
-        column("interval", "", |one: &Sized| {
+        column("for the", "rate", |one: &SizedStack| Cell::number(one.for_rate, number)),
+        column("interval", "", |one: &SizedStack| {
             let ends = one.low.zip(one.high);
             Cell::maybe(ends.map(|(low, high)| format!("{} to {}", number(low), number(high))))
         }),
-        column("for the", "data", |one: &Sized| Cell::number(one.for_data, number)),
-        column("take", "", |one: &Sized| {
+        column("for the", "data", |one: &SizedStack| Cell::number(one.for_data, number)),
+        column("take", "", |one: &SizedStack| {
             Cell::maybe(one.takes.map(|takes| takes.to_string()))
         }),
-        column("by", "", |one: &Sized| Cell::text(one.phases.join(", "))).of_words(),
+        column("by", "", |one: &SizedStack| Cell::text(one.phases.join(", "))).of_words(),
     ];
     Table::of("What the load takes", "stack", &sizing.stacks, name, columns)
 }

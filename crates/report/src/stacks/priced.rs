@@ -48,7 +48,9 @@ pub(crate) fn cost(book: &Book, analysis: &Analysis) -> Result<Option<Cost>, Led
 }
 
 fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> CostOfStack {
-    let luns = luns(book, stack);
+    let mut sets: Vec<&String> = stack.data_lun_set.iter().chain(&stack.redo_lun_set).collect();
+    sets.dedup();
+    let luns = luns_of(book, sets);
     let lun_bytes: f64 = luns.iter().sum();
     let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
     let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
@@ -75,10 +77,8 @@ pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -
     Some(lun_bytes / used.median)
 }
 
-/// Bytes of each LUN that the stack lies on.
-pub(crate) fn luns(book: &Book, stack: &Stack) -> Vec<f64> {
-    let mut sets: Vec<&String> = stack.data_lun_set.iter().chain(&stack.redo_lun_set).collect();
-    sets.dedup();
+/// Bytes of each LUN of these sets.
+pub(crate) fn luns_of(book: &Book, sets: Vec<&String>) -> Vec<f64> {
     let of_one = |fact: &&ledger::Fact| match &fact.scope {
         Scope::Lun(set, Some(_)) => sets.contains(&set) && fact.key.name == FactName::Bytes,
         _ => false,
