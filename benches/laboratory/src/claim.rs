@@ -160,10 +160,15 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
         advice += u64::from(truth.belies(&simulated.claims(decision, &study.histories)));
         if nth < looked_at {
             let seen = own_blocks(&study.ratios(shape.phases, run as usize));
+            let in_run = |hidden: &Hidden| {
+                world
+                    .scatter
+                    .is_hidden(hidden, shape.phases, run as usize, drawn.blocks)
+            };
             let hidden = seen.map_or(Hidden::EVERYTHING, |seen| seen.hidden);
             let speaks_now = seen.is_some_and(|seen| seen.doubts().any(|(_, doubt)| doubt.speaks()));
             speaks += u64::from(speaks_now);
-            hides += u64::from(!speaks_now && world.scatter.is_hidden(&hidden, shape.phases));
+            hides += u64::from(!speaks_now && in_run(&hidden));
         }
     }
     let studies = u64::from(flags.studies);

@@ -7,6 +7,7 @@
 //!
 //! Prevents: an interval that is too narrow for a study whose blocks hang together, and nobody looked.
 
+use crate::normal::normal_quantile;
 use crate::simulate::Rate;
 use crate::summary::{mean, median};
 use rand_core::{Rng, SeedableRng};
@@ -27,6 +28,9 @@ const SEEN_NORMAL: f64 = 0.841_621_233_572_914_2;
 
 /// A correlation above this is none that anybody has.
 const CORRELATION_MAX: f64 = 0.95;
+
+/// A change by more than a factor of e to this is none that anybody overlooks.
+const CHANGE_LN_MAX: f64 = 3.0;
 
 /// A run that lost this share of its stack's usual figure is counted.
 const LOSS: f64 = 0.1;
@@ -82,6 +86,8 @@ pub struct Hidden {
     pub correlation: f64,
     /// Slow runs in no more than this share of the blocks, of one stack; 1 where any share is hidden.
     pub slow_blocks: f64,
+    /// A change of one stack's ratios by less than this share from one half to the other; 1 where any is hidden.
+    pub change: f64,
 }
 
 impl Hidden {
@@ -89,11 +95,13 @@ impl Hidden {
     pub const EVERYTHING: Hidden = Hidden {
         correlation: 1.0,
         slow_blocks: 1.0,
+        change: 1.0,
     };
 
     /// Of `stacks` besides the base. The neighbours' own draws tell what chance does; a wandering stack has a smaller
     /// correlation in few blocks than in many (Kendall 1954; the constants are of a simulation of 4 to 30 blocks).
-    fn of(blocks: usize, stacks: usize, neighbours: &Worst) -> Hidden {
+    fn of(comparisons: &[BlockRatios], stacks: usize, neighbours: &Worst) -> Hidden {
+        let blocks = comparisons.first().map_or(0, |one| one.ys.len());
         let n = blocks as f64;
         let seen_from = neighbours.seen_from() + SEEN_NORMAL * neighbours.scatter();
         let correlation = (seen_from + 1.5 / n) / (1.0 - 4.0 / n);
@@ -108,8 +116,55 @@ impl Hidden {
                 1.0
             },
             slow_blocks: Rate::new(blocks_seen - 1, blocks as u64).upper(SEEN),
+            change: (0..stacks)
+                .map(|stack| change(comparisons, stack, stacks))
+                .fold(0.0, f64::max),
         }
     }
+}
+
+/// The least change of a stack between its halves that is seen, as a share of its ratio: all its phases change by as
+/// much, and their scatter about each half's mean comes from the machine, together.
+fn change(comparisons: &[BlockRatios], stack: usize, stacks: usize) -> f64 {
+    let scatters: Vec<f64> = (comparisons.iter().filter(|one| one.stack == stack))
+        .map(|one| within_halves(&one.ys))
+        .collect();
+    let blocks = comparisons.first().map_or(0, |one| one.ys.len());
+    let n = blocks as f64;
+    // An order with the same first half, or the halves exchanged, counts as chance does.
+    let same_halves = (0..blocks / 2).fold(2.0, |share, k| share * (k + 1) as f64 / (blocks - k) as f64);
+    if scatters.is_empty() || same_halves > CHANCE_MAX {
+        return 1.0;
+    }
+    // The square of half the sum of normalised rests is that of a normal value, times this.
+    let allowed = normal_quantile(1.0 - CHANCE_MAX / (2.0 * stacks as f64)).powi(2) * n / (4.0 * (n - 1.0));
+    let is_seen = |by: f64| {
+        let of_one = |scatter: &f64| {
+            let in_scatters = by / scatter.max(f64::MIN_POSITIVE);
+            let first = (n * in_scatters / 4.0 - SEEN_NORMAL * n.sqrt() / 2.0).max(0.0);
+            first.powi(2) / (n * in_scatters.powi(2) / 4.0 + n - 1.0)
+        };
+        mean(&scatters.iter().map(of_one).collect::<Vec<_>>()) >= allowed
+    };
+    let (mut hidden, mut seen) = (0.0, CHANGE_LN_MAX);
+    if !is_seen(seen) {
+        return 1.0;
+    }
+    for _ in 0..40 {
+        let middle = (hidden + seen) / 2.0;
+        *(if is_seen(middle) { &mut seen } else { &mut hidden }) = middle;
+    }
+    -(-seen).exp_m1()
+}
+
+/// Standard deviation about the means of the two halves.
+fn within_halves(ys: &[f64]) -> f64 {
+    let (first, second) = ys.split_at(ys.len() / 2);
+    let squares = |half: &[f64]| {
+        let middle = mean(half);
+        half.iter().map(|y| (y - middle).powi(2)).sum::<f64>()
+    };
+    ((squares(first) + squares(second)) / (ys.len() - 2) as f64).sqrt()
 }
 
 impl OwnBlocks {
@@ -171,7 +226,7 @@ pub fn own_blocks(comparisons: &[BlockRatios]) -> Option<OwnBlocks> {
     };
     let shift = |stack: usize| (middle(stack, second) - middle(stack, first)).exp();
     Some(OwnBlocks {
-        hidden: Hidden::of(blocks, stacks, &neighbours),
+        hidden: Hidden::of(comparisons, stacks, &neighbours),
         neighbours: neighbours.doubt(|_, value| value),
         halves: halves.doubt(|stack, _| shift(stack)),
         one_sided: one_sided.doubt(|stack, _| tilts[stack].iter().sum()),
@@ -405,6 +460,10 @@ mod tests {
         let thirty = hidden(30, 1);
         assert!((0.5..0.7).contains(&thirty.correlation), "{thirty:?}");
         assert!((0.28..0.36).contains(&thirty.slow_blocks), "{thirty:?}");
+        assert!(
+            (0.03..0.045).contains(&thirty.change) && (0.05..0.13).contains(&twelve.change),
+            "{thirty:?} {twelve:?}"
+        );
         assert!((0.4..0.6).contains(&hidden(12, 8).correlation), "{:?}", hidden(12, 8));
     }
 
@@ -434,6 +493,26 @@ mod tests {
             (140..=185).contains(&seen),
             "{seen} of 200 with a correlation of {hidden}"
         );
+    }
+
+    #[test]
+    fn a_change_that_is_not_hidden_is_seen_in_eight_of_ten_studies() {
+        let study = |nth: u64, phases: u64, by: f64| {
+            let one_of = |phase: u64| {
+                let mut ys = drawn(12, nth * 8 + phase);
+                ys[6..].iter_mut().for_each(|y| *y -= by);
+                one(0, &ys)
+            };
+            own_blocks(&(0..phases).map(one_of).collect::<Vec<_>>()).expect("enough blocks")
+        };
+        for phases in [1, 3] {
+            let honest: Vec<f64> = (0..40).map(|nth| study(nth + 1, phases, 0.0).hidden.change).collect();
+            let by = -(-median(&honest)).ln_1p();
+            let seen = (0..200)
+                .filter(|nth| study(1_000 + nth, phases, by).halves.speaks())
+                .count();
+            assert!(seen >= 145, "{seen} of 200 with a change by {by} in {phases} phases");
+        }
     }
 
     #[test]

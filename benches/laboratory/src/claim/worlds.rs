@@ -351,10 +351,21 @@ impl Scatter {
         }
     }
 
-    /// Whether so few blocks are said to hide as much as there is in it. Of a ratio that changes steadily, or once,
-    /// nothing is said but that so few blocks are not looked at.
-    pub(crate) fn is_hidden(self, hidden: &Hidden, phases: usize) -> bool {
+    /// By which share the others' ratio changes from the first half of `run` blocks to the second.
+    fn change_of_others(self, run: usize, blocks: usize) -> f64 {
+        let middle = |part: std::ops::Range<usize>| {
+            let length = part.len().max(1) as f64;
+            part.map(|block| self.of_others(block, blocks)).sum::<f64>() / length
+        };
+        -(middle(run / 2..run) - middle(0..run / 2)).exp_m1()
+    }
+
+    /// Whether the sheet of `run` blocks says that they hide as much as there is in them.
+    pub(crate) fn is_hidden(self, hidden: &Hidden, phases: usize, run: usize, blocks: usize) -> bool {
         match self {
+            Scatter::Shift(_) | Scatter::Ages(_) => {
+                *hidden == Hidden::EVERYTHING || self.change_of_others(run, blocks) < hidden.change
+            }
             Scatter::Ratios(correlation) => correlation < hidden.correlation,
             Scatter::Loses { share, .. } => 1.0 - (1.0 - share).powi(phases as i32) <= hidden.slow_blocks,
             _ => *hidden == Hidden::EVERYTHING,

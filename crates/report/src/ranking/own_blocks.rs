@@ -32,6 +32,8 @@ pub struct HiddenByBlocks {
     pub correlation: f64,
     /// Slow runs of one stack in no more than this share of the blocks; 1 where any share is hidden.
     pub slow_blocks: f64,
+    /// A change of one stack's ratios by less than this share from one half to the other; 1 where any is hidden.
+    pub change: f64,
 }
 
 /// How far one stack breaks a condition.
@@ -96,6 +98,7 @@ pub(crate) fn own_blocks(book: &Book, ranking: &Ranking) -> Option<OwnBlocks> {
         hidden: HiddenByBlocks {
             correlation: seen.hidden.correlation,
             slow_blocks: seen.hidden.slow_blocks,
+            change: seen.hidden.change,
         },
     })
 }

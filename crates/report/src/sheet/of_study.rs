@@ -121,14 +121,17 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "what few blocks hide",
-        bound: Bound::Words("a correlation of 0.5, and slow runs in half of the blocks, would be seen"),
+        bound: Bound::Words(
+            "a correlation of 0.5, slow runs in half of the blocks and a change by a tenth would be seen",
+        ),
         beyond: Status::Note,
         advice: "silence of the next three lines says little: more blocks or more ranked phases see more (`--extend`)",
         take: Take::Study(whole::hidden),
         document: Some(Document {
-            figure: "the smallest correlation of one stack's ratios, and the smallest share of blocks in which it has \
-                 slow runs, that the three lines below would find in 8 of 10 such studies",
-            threshold: "0.5, half of the blocks",
+            figure: "the smallest correlation of one stack's ratios, the smallest share of blocks in which it has \
+                 slow runs, and the smallest change between the halves, that the three lines below would find in 8 of \
+                 10 such studies",
+            threshold: "0.5, half of the blocks, a tenth",
             beyond: "",
             why: "silence of a test that cannot speak is no evidence; fewer than six blocks are not tested at all",
         }),

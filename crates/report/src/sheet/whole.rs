@@ -17,6 +17,8 @@ use ledger::{FactName, Scope, Stack};
 const CORRELATION_HIDDEN_MAX: f64 = 0.5;
 /// What half of the blocks have is no exception.
 const SLOW_BLOCKS_HIDDEN_MAX: f64 = 0.5;
+/// A tenth is what counts as a slow run.
+const CHANGE_HIDDEN_MAX: f64 = 0.1;
 
 /// Names of older studies in one line.
 const OLDER_SAID_MAX: usize = 8;
@@ -96,8 +98,9 @@ pub(crate) fn hidden(_: &Book, analysis: &Analysis) -> Option<Taken> {
     }
     let Some(seen) = &analysis.own_blocks else {
         let blocks = analysis.study.blocks_valid;
-        let said =
-            format!("{blocks} valid blocks, too few or too much alike: any correlation and any slow runs stay hidden");
+        let said = format!(
+            "{blocks} valid blocks, too few or too much alike: any correlation, slow runs and change stay hidden"
+        );
         return Some(Taken::broken(said).advising("give the study six blocks or more"));
     };
     let (blocks, hidden) = (seen.blocks, seen.hidden);
@@ -109,8 +112,14 @@ pub(crate) fn hidden(_: &Book, analysis: &Analysis) -> Option<Taken> {
         all if all >= 1.0 => "slow runs in any of them".to_string(),
         share => format!("slow runs in up to {} of them", percent(share)),
     };
-    let said = format!("in {blocks} blocks, {correlation} and {slow} mostly stay hidden");
-    let holds = hidden.correlation <= CORRELATION_HIDDEN_MAX && hidden.slow_blocks <= SLOW_BLOCKS_HIDDEN_MAX;
+    let change = match hidden.change {
+        all if all >= 1.0 => "any change between the halves".to_string(),
+        share => format!("a change below {} between the halves", percent(share)),
+    };
+    let said = format!("in {blocks} blocks, {correlation}, {slow} and {change} mostly stay hidden");
+    let holds = hidden.correlation <= CORRELATION_HIDDEN_MAX
+        && hidden.slow_blocks <= SLOW_BLOCKS_HIDDEN_MAX
+        && hidden.change <= CHANGE_HIDDEN_MAX;
     Some(Taken::holds(holds, said))
 }
 
