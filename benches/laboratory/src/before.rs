@@ -2,8 +2,10 @@
 //!
 //! The first version spent all of its error in the first run and asked *equivalent* of the two-sided interval. It took
 //! the interval of one look alone, and dropped a block in all phases. Its blocks came in mirrored pairs; here they are
-//! those of the file. Takes result files, gives both verdicts of each comparison. Prevents: a change of the procedure
+//! those of the file. Takes result files, gives both verdicts of each comparison, and both answers. Prevents: a change of the procedure
 //! of which nobody can say what it changed.
+
+mod sentence;
 
 use crate::flags;
 use crate::outcome::{Failure, print, print_json};
@@ -100,12 +102,63 @@ fn at_look(margin: f64, rule: &LookRule, ys: &[f64]) -> Said {
     }
 }
 
-fn of(file: &ResultFile) -> Vec<Option<Said>> {
+/// A comparison as the first version asked it.
+#[derive(Clone, Debug)]
+struct Question {
+    stack: String,
+    /// The stack's base; `None`: the same stack in an earlier phase.
+    base: Option<String>,
+    phase: String,
+    /// That phase.
+    against: Option<String>,
+    ys: Vec<Option<f64>>,
+}
+
+/// Stacks against their base, in the report's order, and then each stack's later phases against its earlier ones.
+fn questions(file: &ResultFile) -> Vec<Question> {
+    let stacks = file.basis.comparisons.iter().map(|one| Question {
+        stack: one.stack.clone(),
+        base: Some(one.base.clone()),
+        phase: one.phase.clone(),
+        against: None,
+        ys: one.ys.clone(),
+    });
+    let mut asked: Vec<Question> = stacks.collect();
+    for one in &file.analysis.contrasts {
+        for (stack, figure) in [(&one.base, 0), (&one.stack, 1)] {
+            let of_phase = |phase: &String| {
+                let pair =
+                    |c: &&report::BlocksCompared| c.phase == *phase && (&c.base, &c.stack) == (&one.base, &one.stack);
+                file.basis.comparisons.iter().find(pair)
+            };
+            let known = |q: &Question| q.base.is_none() && (&q.stack, &q.phase) == (stack, &one.phase);
+            let (Some(later), Some(earlier), false) =
+                (of_phase(&one.phase), of_phase(&one.against), asked.iter().any(known))
+            else {
+                continue;
+            };
+            let both = later.figures[figure].iter().zip(&earlier.figures[figure]);
+            let ratio = |(later_x, earlier_x): (&Option<f64>, &Option<f64>)| {
+                stats::log_ratio((*later_x)?, (*earlier_x)?, later.orientation)
+            };
+            asked.push(Question {
+                stack: stack.clone(),
+                base: None,
+                phase: one.phase.clone(),
+                against: Some(one.against.clone()),
+                ys: both.map(ratio).collect(),
+            });
+        }
+    }
+    asked
+}
+
+fn of(file: &ResultFile, asked: &[Question]) -> Vec<Option<Said>> {
     let first_run = Design {
         extensions: 0,
         ..file.basis.design
     };
-    let ys: Vec<_> = file.basis.comparisons.iter().map(|one| one.ys.clone()).collect();
+    let ys: Vec<_> = asked.iter().map(|one| one.ys.clone()).collect();
     judged(&first_run, &ys)
 }
 
@@ -127,10 +180,32 @@ fn now(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What is said today of a question: the comparison, or the difference of a change between stacks.
+fn today(file: &ResultFile, asked: &Question) -> Option<(Verdict, [Option<f64>; 3], Option<u32>)> {
+    let base = asked.base.as_ref()?;
+    let is = |one: &&report::Comparison| (&one.stack, &one.base, &one.phase) == (&asked.stack, base, &asked.phase);
+    let one = file.analysis.comparisons.iter().find(is)?;
+    Some((one.verdict, [one.ratio, one.low, one.high], one.n))
+}
+
 fn text(file: &ResultFile) -> String {
-    let mut text = format!("{}: today it says\n  {}\n", file.study(), file.analysis.sentence);
-    for (one, before) in file.analysis.comparisons.iter().zip(of(file)) {
-        let _ = writeln!(text, "{} against {}, {}", one.stack, one.base, one.phase);
+    let asked = questions(file);
+    let before = of(file, &asked);
+    let mut text = format!(
+        "{}\n  before it said: {}\n  today it says:  {}\n",
+        file.study(),
+        sentence::sentence(&asked, &before, file.basis.design.margin),
+        file.analysis.sentence
+    );
+    for (one, before) in asked.iter().zip(before) {
+        let against = one.base.as_ref().or(one.against.as_ref());
+        let _ = writeln!(
+            text,
+            "{} against {}, {}",
+            one.stack,
+            against.map_or("", |name| name),
+            one.phase
+        );
         if let Some(said) = before {
             let _ = writeln!(
                 text,
@@ -142,6 +217,22 @@ fn text(file: &ResultFile) -> String {
                 word(said.verdict)
             );
         }
+        match today(file, one) {
+            Some((verdict, [Some(ratio), Some(low), Some(high)], Some(n))) => {
+                let said = now(verdict);
+                let _ = writeln!(text, "  today:  {ratio:.3} ({low:.3} to {high:.3}), {n} blocks: {said}");
+            }
+            _ if one.base.is_none() => text.push_str("  today:  no verdict; the difference between stacks has one\n"),
+            _ => {}
+        }
+    }
+    for one in &file.analysis.contrasts {
+        let _ = writeln!(
+            text,
+            "{} against {}, {} over {}",
+            one.stack, one.base, one.phase, one.against
+        );
+        text.push_str("  before: not asked\n");
         if let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n) {
             let said = now(one.verdict);
             let _ = writeln!(text, "  today:  {ratio:.3} ({low:.3} to {high:.3}), {n} blocks: {said}");
@@ -151,19 +242,35 @@ fn text(file: &ResultFile) -> String {
 }
 
 fn data(file: &ResultFile) -> Value {
-    let row = |(one, before): (&report::Comparison, Option<Said>)| {
+    let asked = questions(file);
+    let before = of(file, &asked);
+    let row = |(one, before): (&Question, &Option<Said>)| {
+        let today = today(file, one).map(|(verdict, [ratio, low, high], n)| {
+            json!({ "verdict": now(verdict), "ratio": ratio, "low": low, "high": high, "n": n })
+        });
         json!({
-            "stack": one.stack, "base": one.base, "phase": one.phase,
+            "stack": one.stack, "base": one.base, "phase": one.phase, "against": one.against,
             "before": before.map(|said| json!({
                 "verdict": word(said.verdict), "ratio": said.ratio, "low": said.low, "high": said.high, "n": said.n,
             })),
+            "today": today,
+        })
+    };
+    let contrast = |one: &report::Contrast| {
+        json!({
+            "stack": one.stack, "base": one.base, "phase": one.phase, "against": one.against, "before": null,
             "today": {
                 "verdict": now(one.verdict), "ratio": one.ratio, "low": one.low, "high": one.high, "n": one.n,
             },
         })
     };
-    let rows: Vec<Value> = file.analysis.comparisons.iter().zip(of(file)).map(row).collect();
-    json!({ "study": file.study(), "sentence": file.analysis.sentence, "comparisons": rows })
+    json!({
+        "study": file.study(),
+        "sentence_before": sentence::sentence(&asked, &before, file.basis.design.margin),
+        "sentence": file.analysis.sentence,
+        "comparisons": asked.iter().zip(&before).map(row).collect::<Vec<_>>(),
+        "contrasts": file.analysis.contrasts.iter().map(contrast).collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]
