@@ -3,7 +3,7 @@
 //! Takes the study and its LUN sets, gives a factor of slow motion, or refuses the study with its cure.
 
 use crate::host::site::{HostSite, undone};
-use crate::luns::probe::{self, FACTORS, Found, Luns};
+use crate::luns::probe::{self, FACTORS, Found, Luns, Tried};
 use crate::progress::Caller;
 use crate::result_file;
 use anyhow::{Context, anyhow};
@@ -26,13 +26,17 @@ impl<'a> HostSite<'a> {
         let said = self.study.slow_motion.map(|times| vec![times]);
         let usual = || if half.is_some() { vec![1] } else { FACTORS.to_vec() };
         let factors = said.unwrap_or_else(usual);
+        let mut way = None;
         let found = probe::smallest(&factors, |times| {
             self.luns.set_slower(times);
+            way = None;
             for stack in &stacks {
                 crate::signals::check(caller.cancel)?;
-                if let Some(why) = self.why_late(stack)? {
-                    return Ok(Some(why));
+                let tried = self.keep_up(stack)?;
+                if tried.why_late.is_some() {
+                    return Ok(tried.why_late);
                 }
+                way = way.into_iter().chain(tried.way).min();
             }
             Ok(None)
         })?;
@@ -48,6 +52,8 @@ impl<'a> HostSite<'a> {
             (Found::Never(why), None) => return Err(refused(why, half)),
         };
         self.luns.set_slower(times);
+        // What the host takes in any case is no part of the device's time.
+        self.luns.set_sooner(way.unwrap_or(0));
         self.told(times, &found, caller);
         Ok(())
     }
@@ -68,8 +74,8 @@ impl<'a> HostSite<'a> {
         new.take(STACKS_MAX).collect()
     }
 
-    /// Why the models under a stack are not their devices at this factor, if so.
-    fn why_late(&mut self, stack: &Stack) -> anyhow::Result<Option<String>> {
+    /// How the models under a stack keep up at this factor.
+    fn keep_up(&mut self, stack: &Stack) -> anyhow::Result<Tried> {
         let mark = self.journal.mark();
         let seed = self.study.root_seed();
         let mut attach = |set: &Option<String>| match set {
@@ -83,13 +89,13 @@ impl<'a> HostSite<'a> {
             seed,
         };
         self.luns.warm(stack)?;
-        let late = probe::why_late(&luns, &self.luns.models_of(&[stack]), &probe::loads(self.study));
-        let late = late.map_err(|error| self.luns.blame(error, &stack.lun_sets().collect::<Vec<_>>()));
+        let tried = probe::keep_up(&luns, &self.luns.models_of(&[stack]), &probe::loads(self.study));
+        let tried = tried.map_err(|error| self.luns.blame(error, &stack.lun_sets().collect::<Vec<_>>()));
         let left = self.journal.undo_to(mark);
         self.luns.unserved();
         undone(&left)?;
         self.luns.used();
-        late
+        tried
     }
 
     /// Says the factor on the terminal and in the result file.
@@ -104,7 +110,8 @@ impl<'a> HostSite<'a> {
             let words = report::slow_motion(times);
             caller.progress.line(&format!("{words} ({why})"));
         }
-        let facts = [FactName::SlowMotion.is(times), FactName::WhySlowMotion.is(why)];
+        let sooner = FactName::ModelsSooner.is(self.luns.sooner());
+        let facts = [FactName::SlowMotion.is(times), FactName::WhySlowMotion.is(why), sooner];
         self.prepared.facts.extend(facts);
         let paced = self.paced();
         let estimate = plan::estimate(
@@ -135,6 +142,11 @@ impl<'a> HostSite<'a> {
         if let Some(began) = result_file::of_study(ledger, FactName::SlowMotion)? {
             let times = began.whole().and_then(|times| u32::try_from(times).ok());
             self.luns.set_slower(times.context("slow motion in the result file")?);
+        }
+        if let Some(sooner) = result_file::of_study(ledger, FactName::ModelsSooner)? {
+            let ns = sooner.whole().and_then(|ns| u64::try_from(ns).ok());
+            self.luns
+                .set_sooner(ns.context("how much sooner models answer, in the result file")?);
         }
         Ok(())
     }

@@ -22,6 +22,8 @@ pub(crate) struct ModelledSet<'a> {
     /// Whether a device reads on while the next request is on its way, as a disk does: then a read that it finds in
     /// its read-ahead is no later for the way, and a scan runs at the rate of the medium.
     pub(crate) reads_on: bool,
+    /// Whether the model knows the end of a request when that comes, and can answer sooner for the way of the host.
+    pub(crate) knows_ends: bool,
     /// How many times slower than its device it runs.
     pub(crate) slower: u32,
 }

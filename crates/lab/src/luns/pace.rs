@@ -49,12 +49,22 @@ impl Pace {
         let late = self.late(free, share).filter(|_| matters(free * self.delay_ns));
         late.or_else(|| {
             let way_ns = self.read_seen_ns? - self.read_modelled_ns;
+            if way_ns < 0.0 {
+                return self.too_soon(share).filter(|_| matters(-way_ns));
+            }
             let waiting = match self.read_ahead {
                 Some(hits) => 1.0 - hits,
                 None => self.exposed(self.reads, self.held_long_reads, way_ns),
             };
             self.slow_path(waiting, share).filter(|_| matters(waiting * way_ns))
         })
+    }
+
+    /// The way of a read to the model and back, nanoseconds: what the kernel saw beyond the model's time; `None` of few
+    /// reads.
+    pub(crate) fn way_ns(&self) -> Option<f64> {
+        let way_ns = self.read_seen_ns? - self.read_modelled_ns;
+        (self.reads >= REQUESTS_MIN).then(|| way_ns / self.reads)
     }
 
     /// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for
@@ -84,6 +94,18 @@ impl Pace {
                 delay_ns / answered / 1e3,
                 100.0 * delay_ns / modelled_ns,
                 modelled_ns / answered / 1e3
+            )
+        })
+    }
+
+    /// A way shorter than what the answers came sooner by.
+    fn too_soon(&self, share: f64) -> Option<String> {
+        let (seen_ns, modelled_ns) = (self.read_seen_ns?, self.read_modelled_ns);
+        (self.reads >= REQUESTS_MIN && modelled_ns - seen_ns > share * modelled_ns).then(|| {
+            format!(
+                "the model answers too soon: reads took {:.0} us on average, the model's device takes {:.0} us",
+                seen_ns / self.reads / 1e3,
+                modelled_ns / self.reads / 1e3
             )
         })
     }
@@ -170,6 +192,25 @@ mod tests {
         let told = slow_path(1000.0, 0.9e9, 0.8e9, 1.0).expect("too slow");
         assert!(
             told.contains("900 us on average, of which the model's device is 800 us"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_model_that_answers_before_its_device_is_told() {
+        let pace = |seen_ns: f64| Pace {
+            elapsed_ns: 1e9,
+            reads: 1000.0,
+            read_modelled_ns: 1e9,
+            read_seen_ns: Some(seen_ns),
+            slower: 1.0,
+            ..Pace::default()
+        };
+        assert_eq!(pace(0.98e9).why_late(LATE_SHARE), None);
+        assert_eq!(pace(0.98e9).way_ns(), Some(-20_000.0));
+        let told = pace(0.9e9).why_late(LATE_SHARE).expect("too soon");
+        assert!(
+            told.contains("reads took 900 us on average, the model's device takes 1000 us"),
             "{told}"
         );
     }

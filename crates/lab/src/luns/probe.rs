@@ -4,7 +4,7 @@
 //! factor of slow motion that will do. Prevents: an hour of blocks of which none can count.
 
 use crate::luns::models::ModelledSet;
-use crate::luns::pace::{LATE_SHARE, Pace};
+use crate::luns::pace::LATE_SHARE;
 use observers::Snapshot;
 use plan::Study;
 use rand_core::{Rng, SeedableRng};
@@ -59,6 +59,9 @@ enum Kind {
     Updates,
     /// Reads in order, of several readers.
     Scan,
+    /// Random reads that come together, the next when the last of them is answered: a scan of pages that lie apart, as
+    /// updates leave them where nothing is overwritten in place.
+    Bursts,
 }
 
 /// What is asked of the LUNs.
@@ -85,7 +88,9 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
         match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
             Some(sessions) => most(&mut random, sessions),
             None => {
-                let scans = kind.scan().map(|scan| scan.users.saturating_mul(scan.degree.max(1)));
+                let scans = kind
+                    .scan()
+                    .map(|scan| scan.parallel.max(1).saturating_mul(scan.degree.max(1)));
                 let questions = kind.tpch().map(plan::Tpch::users_most);
                 // What is neither moves everything once, in order.
                 most(&mut scan, scans.or(questions).unwrap_or(1));
@@ -98,6 +103,10 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
         random.map(load(Kind::Reads, page)),
         random.map(load(Kind::Updates, page)),
         scan.map(load(Kind::Scan, multiblock)),
+        scan.filter(|_| random.is_some()).map(|scans| {
+            let pages = scans.saturating_mul(study.database.multiblock_read.max(1));
+            load(Kind::Bursts, page)(pages.min(DEPTH_MAX))
+        }),
     ]
     .into_iter()
     .flatten()
@@ -112,13 +121,24 @@ pub(crate) struct Luns {
     pub(crate) seed: u64,
 }
 
-/// Why the models of these sets are not the devices that were asked for, if so. What lay on the LUNs is lost.
-pub(crate) fn why_late(luns: &Luns, sets: &[ModelledSet<'_>], loads: &[Load]) -> anyhow::Result<Option<String>> {
+/// How the models under a stack keep up.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// Why they are not the devices that were asked for, if so.
+    pub(crate) why_late: Option<String>,
+    /// The shortest way of a read through the host to a model and back, over all kinds of requests; `None` where no
+    /// model can answer sooner for it.
+    pub(crate) way: Option<Nanos>,
+}
+
+/// Tries the models of these sets, which answer no sooner than their devices. What lay on the LUNs is lost.
+pub(crate) fn keep_up(luns: &Luns, sets: &[ModelledSet<'_>], loads: &[Load]) -> anyhow::Result<Tried> {
     let names: Vec<String> = sets.iter().flat_map(|set| set.devices.iter().cloned()).collect();
     let count = || -> anyhow::Result<Vec<Value>> {
         let told = sets.iter().map(|set| set.service.ask(&json!({ "do": "count" })));
         told.collect()
     };
+    let mut way: Option<Nanos> = None;
     for (nth, load) in loads.iter().enumerate() {
         if nth == 0 {
             luns.ask(load, BEGIN_NS)?;
@@ -126,14 +146,17 @@ pub(crate) fn why_late(luns: &Luns, sets: &[ModelledSet<'_>], loads: &[Load]) ->
         let (before, then) = (count()?, Snapshot::take(&names)?);
         luns.ask(load, TRY_NS)?;
         let (seen, now) = (Snapshot::take(&names)?.since(&then), count()?);
-        let timed = sets.iter().enumerate().filter(|(_, set)| set.timed);
-        let mut paces = timed.map(|(nth, set)| (set, set.pace(&now[nth], Some(&before[nth]), &seen)));
-        let late = paces.find_map(|(set, pace): (_, Pace)| Some((set, pace.why_late(PROBE_SHARE)?)));
-        if let Some((set, why)) = late {
-            return Ok(Some(format!("LUN set {}: {why}", set.set)));
+        for (nth, set) in sets.iter().enumerate().filter(|(_, set)| set.timed) {
+            let pace = set.pace(&now[nth], Some(&before[nth]), &seen);
+            if let Some(why) = pace.why_late(PROBE_SHARE) {
+                let why_late = Some(format!("LUN set {}: {why}", set.set));
+                return Ok(Tried { why_late, way: None });
+            }
+            let own = pace.way_ns().filter(|_| set.knows_ends);
+            way = way.into_iter().chain(own.map(|ns| ns.max(0.0) as Nanos)).min();
         }
     }
-    Ok(None)
+    Ok(Tried { why_late: None, way })
 }
 
 impl Luns {
@@ -169,8 +192,13 @@ impl Luns {
                 if let Err(fault) = completion.result {
                     anyhow::bail!("a modelled LUN does not answer: {fault}\n  see the kernel log (dmesg)");
                 }
-                if now < end {
+                if now < end && load.kind != Kind::Bursts {
                     port.submit(requests.next(completion.token))?;
+                }
+            }
+            if load.kind == Kind::Bursts && port.in_flight() == 0 && now < end {
+                for slot in 0..slots.min(port.depth() as u64) {
+                    port.submit(requests.next(slot))?;
                 }
             }
         }
@@ -237,13 +265,13 @@ impl Requests {
         let luns = self.data.len().max(1) as u64;
         let nth = match self.load.kind {
             Kind::Scan => slot % luns,
-            Kind::Reads | Kind::Updates => self.random.next_u64() % luns,
+            Kind::Reads | Kind::Updates | Kind::Bursts => self.random.next_u64() % luns,
         };
         let blocks = self.data.get(nth as usize).copied().unwrap_or(1);
         let block = match self.load.kind {
             // Readers begin apart from each other.
             Kind::Scan => slot / luns * 97 + turn,
-            Kind::Reads | Kind::Updates => self.random.next_u64(),
+            Kind::Reads | Kind::Updates | Kind::Bursts => self.random.next_u64(),
         };
         (FileId(nth as u16), block % blocks)
     }
@@ -252,6 +280,7 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::luns::pace::Pace;
 
     /// A machine that adds `way_us` to each read of a device that takes `device_us`, one after the other for a second.
     fn machine(way_us: f64, device_us: f64) -> impl Fn(u32) -> anyhow::Result<Option<String>> {

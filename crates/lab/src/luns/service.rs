@@ -16,6 +16,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use targets::Nanos;
 
 /// Longest wait for an answer, or for the word that it takes longer.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -86,6 +87,8 @@ pub(crate) struct ToServe<'a> {
     pub(crate) device: &'a Device,
     /// How many times slower than that device.
     pub(crate) slower: u32,
+    /// How much sooner it answers, for the way of the host.
+    pub(crate) sooner: Nanos,
     /// Its files.
     pub(crate) luns: &'a [PathBuf],
     /// Where the service can have a directory.
@@ -137,6 +140,7 @@ impl Service {
             "histogram": histogram, "volatile": device.volatile.0, "seed": asked.seed,
             "slow_motion": asked.slower,
         }))?;
+        service.answer_sooner(asked.sooner)?;
         watch(Arc::downgrade(&service.line));
         Ok(service)
     }
@@ -154,6 +158,11 @@ impl Service {
     /// The process.
     pub(crate) fn pid(&self) -> u32 {
         self.line.lock().unwrap_or_else(PoisonError::into_inner).child.id()
+    }
+
+    /// Answers so much sooner than the device would, for the way of the host.
+    pub(crate) fn answer_sooner(&self, by: Nanos) -> anyhow::Result<()> {
+        self.ask(&json!({ "do": "sooner", "by_ns": by })).map(|_| ())
     }
 
     /// Gives an order and its answer.

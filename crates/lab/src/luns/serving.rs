@@ -151,6 +151,10 @@ fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
             json!({ "ok": true })
         }
         "count" => counted(served),
+        "sooner" => {
+            served.answer_sooner(number(order, "by_ns"));
+            json!({ "ok": true })
+        }
         "warm" => {
             let most_bytes = number(order, "most_bytes");
             while_busy(BUSY_EVERY, say_busy, || served.warm(most_bytes));
@@ -210,8 +214,9 @@ fn counted(served: &Served) -> Value {
         "moved_bytes": c.moved_bytes,
         "busy_ns": c.busy_ns,
         "unflushed_bytes": served.unflushed_bytes().max(c.unflushed_bytes),
-        "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
-        "read_modelled_ns": p.read_modelled_ns,
+        "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns,
+        "modelled_ns": p.modelled_ns + c.sooner_ns,
+        "read_modelled_ns": p.read_modelled_ns + c.sooner_reads_ns,
     })
 }
 

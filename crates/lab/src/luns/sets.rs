@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use targets::Nanos;
 
 /// What is said of the file under a loop device before anything is written.
 const OF_A_LOOP_FILE: [FactName; 3] = [
@@ -52,6 +53,8 @@ pub(crate) struct LunSets {
     models: BTreeMap<String, Device>,
     /// How many times slower than those they run; 0: not asked yet.
     slower: u32,
+    /// How much sooner they answer, for the way of the host.
+    sooner: Nanos,
     /// The processes that play them in this trial.
     services: BTreeMap<String, Arc<Service>>,
     /// Loop devices on what they serve.
@@ -360,6 +363,16 @@ impl LunSets {
         self.slower = times;
     }
 
+    /// How much sooner than their devices the models answer, for the way of the host.
+    pub(crate) fn sooner(&self) -> Nanos {
+        self.sooner
+    }
+
+    /// From the next service on.
+    pub(crate) fn set_sooner(&mut self, by: Nanos) {
+        self.sooner = by;
+    }
+
     /// Starts the service of a modelled set, its files as new; whether there is one.
     fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal) -> anyhow::Result<bool> {
         let Some(device) = self.models.get(set) else {
@@ -378,6 +391,7 @@ impl LunSets {
             set,
             device,
             slower: self.slower(),
+            sooner: self.sooner,
             luns: &files,
             dir: self.homes.get(set).context("a directory of LUN files")?,
             seed,
@@ -410,6 +424,7 @@ impl LunSets {
                 devices: loops.map(|number| format!("loop{number}")).collect(),
                 timed: of_set(set).is_some_and(|model| model != DeviceModel::Plain),
                 reads_on: of_set(set) == Some(DeviceModel::Hdd),
+                knows_ends: of_set(set).is_some_and(DeviceModel::knows_ends),
                 slower: self.slower(),
             })
         };

@@ -104,6 +104,8 @@ facts! {
     PriceOfLicence, "price of licences", "", Amount, "what licences and support of a stack cost, as the study says";
     MemoryBudget, "memory budget", "", Text, "the budget of memory, and whether it is enforced";
     SlowMotion, "slow motion", "", Whole, "how many times slower than their devices the models of the LUNs ran";
+    ModelsSooner, "models answer sooner", "ns", Whole,
+        "how much sooner than their devices the models answered: the host's way to them and back takes as long";
     WhySlowMotion, "why this slow motion", "", Text, "why the models ran so slowly";
     IoRing, "io ring", "", Text, "reads a second through io_uring, as tried before the study";
     IoPread, "io pread", "", Text, "reads a second through pread, as tried before the study";

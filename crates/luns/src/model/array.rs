@@ -156,10 +156,10 @@ impl DeviceModel for Array {
                 self.write(at, &ask)
             }
         };
-        self.waiting.ends(ask.id, ends);
+        self.waiting.ends_on_the_way(&ask, ends);
     }
 
-    left_to_waiting!(next, advance);
+    left_to_waiting!(next, advance, answer_sooner);
 
     fn counters(&self) -> Counters {
         let left = self.clean_at.saturating_sub(self.waiting.now) as f64 / 1e9 * self.parameters.destage_rate;

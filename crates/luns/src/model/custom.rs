@@ -177,7 +177,7 @@ impl DeviceModel for Custom {
         };
         let takes = shape.quantile_ns(uniform(&mut self.rng)).round() as u64;
         if ask.command == Command::Flush {
-            self.waiting.ends(ask.id, now.max(self.written_by) + takes);
+            self.waiting.ends_on_the_way(&ask, now.max(self.written_by) + takes);
             return;
         }
         let mut server = self.free_at.peek_mut().expect("at least one at a time");
@@ -187,10 +187,10 @@ impl DeviceModel for Custom {
         if ask.command != Command::Read {
             self.written_by = self.written_by.max(ends);
         }
-        self.waiting.ends(ask.id, ends);
+        self.waiting.ends_on_the_way(&ask, ends);
     }
 
-    left_to_waiting!(next, advance, counters);
+    left_to_waiting!(next, advance, counters, answer_sooner);
 
     fn rate_max(&self, _len: u32) -> Option<f64> {
         Some(f64::from(self.parameters.parallel) * 1e9 / self.parameters.read.mean_ns())

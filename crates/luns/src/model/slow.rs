@@ -52,12 +52,19 @@ impl DeviceModel for Slow {
             rotation_ns: of_wall(own.rotation_ns),
             held_ns: of_wall(own.held_ns),
             busy_ns: of_wall(own.busy_ns),
+            sooner_ns: of_wall(own.sooner_ns),
+            sooner_reads_ns: of_wall(own.sooner_reads_ns),
             ..own
         }
     }
 
     fn power_cycle(&mut self, now: Nanos) {
         self.device.power_cycle(now / self.times);
+    }
+
+    /// Of the wall's time, as the way is.
+    fn answer_sooner(&mut self, by: Nanos) {
+        self.device.answer_sooner(by / self.times);
     }
 
     fn rate_max(&self, len: u32) -> Option<f64> {
@@ -71,7 +78,7 @@ mod tests {
     use crate::model::{Command, named};
 
     /// Ends of requests that come at a steady pace, and what the device counted.
-    fn ends(times: u32, gap_ns: Nanos) -> (Vec<Nanos>, Counters) {
+    fn ends(times: u32, gap_ns: Nanos, sooner: Nanos) -> (Vec<Nanos>, Counters) {
         let value = |name: &str| match name {
             "parallel" => 4.0,
             "lun_iops" => 1000.0,
@@ -84,6 +91,7 @@ mod tests {
         };
         let device = named("array", &value, "", &[1 << 30], 7).unwrap();
         let mut device = Slow::new(device, times);
+        device.answer_sooner(sooner);
         let mut done = Vec::new();
         for id in 0..500 {
             let command = if id % 3 == 0 {
@@ -114,7 +122,7 @@ mod tests {
 
     #[test]
     fn all_times_are_longer_by_the_factor_and_nothing_else_is_other() {
-        let ((own, counted), (slow, slowed)) = (ends(1, 500_000), ends(10, 5_000_000));
+        let ((own, counted), (slow, slowed)) = (ends(1, 500_000, 0), ends(10, 5_000_000, 0));
         assert_eq!(own.iter().map(|at| at * 10).collect::<Vec<_>>(), slow);
         assert!(counted.held_ns > 0 && counted.held_long[0] > 0, "{counted:?}");
         let expected = Counters {
@@ -123,5 +131,27 @@ mod tests {
             ..counted
         };
         assert_eq!(slowed, expected);
+    }
+
+    #[test]
+    fn an_answer_comes_sooner_by_what_the_host_takes_and_a_limit_keeps_its_rate() {
+        let ((device, _), (sooner, counted)) = (ends(10, 5_000_000, 0), ends(10, 5_000_000, 120_000));
+        assert!(
+            device
+                .iter()
+                .zip(&sooner)
+                .all(|(device, sooner)| device - sooner == 120_000)
+        );
+        assert_eq!(
+            (counted.sooner_ns, counted.sooner_reads_ns),
+            (500 * 120_000, 333 * 120_000)
+        );
+    }
+
+    #[test]
+    fn no_answer_comes_before_its_request() {
+        let (ends, counted) = ends(1, 500_000, 1 << 40);
+        assert!(ends.iter().enumerate().all(|(id, at)| *at == id as u64 * 500_000));
+        assert!(counted.sooner_ns > 0, "{counted:?}");
     }
 }

@@ -188,10 +188,10 @@ impl DeviceModel for Ssd {
             Command::Flush if self.parameters.protected => now.max(self.acknowledged_by) + self.parameters.overhead_ns,
             Command::Flush => now.max(self.programmed_at()) + self.parameters.overhead_ns,
         };
-        self.waiting.ends(ask.id, ends);
+        self.waiting.ends_on_the_way(&ask, ends);
     }
 
-    left_to_waiting!(next, advance);
+    left_to_waiting!(next, advance, answer_sooner);
 
     fn counters(&self) -> Counters {
         let left = self.buffered.iter().filter(|end| end.0 > self.waiting.now).count() as u64;

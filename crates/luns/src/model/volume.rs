@@ -78,7 +78,7 @@ impl DeviceModel for Volume {
         };
         let latency = shape.draw(&mut self.rng);
         if ask.command == Command::Flush {
-            self.waiting.ends(ask.id, now.max(self.written_by) + latency);
+            self.waiting.ends_on_the_way(&ask, now.max(self.written_by) + latency);
             return;
         }
         let pieces = ask.len.div_ceil(self.parameters.request_bytes).max(1);
@@ -95,10 +95,10 @@ impl DeviceModel for Volume {
         if ask.command != Command::Read {
             self.written_by = self.written_by.max(ends);
         }
-        self.waiting.ends(ask.id, ends);
+        self.waiting.ends_on_the_way(&ask, ends);
     }
 
-    left_to_waiting!(next, advance, counters);
+    left_to_waiting!(next, advance, counters, answer_sooner);
 
     fn rate_max(&self, len: u32) -> Option<f64> {
         let pieces = f64::from(len.div_ceil(self.parameters.request_bytes).max(1));

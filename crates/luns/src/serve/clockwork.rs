@@ -170,6 +170,11 @@ impl Clockwork {
         answer(replies);
     }
 
+    /// From the next request on.
+    pub(super) fn answer_sooner(&self, by: Nanos) {
+        self.lock().model.answer_sooner(by);
+    }
+
     pub(super) fn counters(&self) -> Counters {
         self.lock().model.counters()
     }

@@ -53,6 +53,11 @@ impl DeviceModel {
         }
     }
 
+    /// Whether it knows the end of a request when that comes: a disk does not, and what passes on has no end of its own.
+    pub fn knows_ends(self) -> bool {
+        !matches!(self, DeviceModel::Plain | DeviceModel::Hdd)
+    }
+
     /// All of them.
     pub const ALL: [DeviceModel; 6] = [
         DeviceModel::Plain,
