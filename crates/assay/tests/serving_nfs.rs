@@ -265,6 +265,76 @@ fn a_kill_loses_acknowledged_names_of_ext4_unless_directories_are_synchronous() 
     ends("kill");
 }
 
+/// Data are written, a part of them unstable, on file systems whose directories are synchronous.
+fn planted(rig: &Rig) -> String {
+    let cuts = if is_full() { 12 } else { 2 };
+    let stack = |name: &str, inject: &str| {
+        format!(
+            "[[stack]]\nname = \"{name}\"\nkind = \"ext4\"\ndata = \"data\"\nmount_options = [\"dirsync\"]\n{inject}\n"
+        )
+    };
+    let stacks = stack("honest", "")
+        + &stack("no flush", "inject = { flush_lost = true }")
+        + &stack("same verifier", "inject = { same_verifier = true }");
+    format!(
+        r#"
+[study]
+name = "planted"
+time_limit = "1h"
+blocks = {BLOCKS}
+seed = 5
+[luns.data]
+files = {{ size = "64MiB", dir = "{}" }}
+model = "plain"
+{stacks}
+[files]
+protocol = "nfs3"
+server = "ganesha"
+[[phase]]
+name = "cuts"
+kind = "power_cut"
+cuts = {cuts}
+earliest = "200ms"
+latest = "500ms"
+sessions = 8
+mix = {{ write = 90, commit = 10 }}
+stable = "20%"
+data_size = "1MiB"
+"#,
+        rig.work().display()
+    )
+}
+
+#[test]
+fn planted_losses_of_a_file_server_are_found_and_its_honest_twin_keeps_everything() {
+    let Some(rig) = able() else { return };
+    if !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: needs /dev/fuse");
+        return;
+    }
+    let (study, result) = (rig.study("planted", &planted(&rig)), rig.result("planted"));
+    let ran = rig.run(&study, &result, &["--full"]);
+    ran.expect(0, &[]);
+    let sums = sums(&result);
+    let of = |stack: &str, measure: Measure| sums[stack][&measure];
+    assert_eq!(of("honest", Measure::CutsLosing), 0.0, "{:?}", sums["honest"]);
+    assert!(of("honest", Measure::CutsKib) > 0.0, "{:?}", sums["honest"]);
+    assert_eq!(of("no flush", Measure::CutsVerifierHid), 0.0, "{:?}", sums["no flush"]);
+    assert!(of("no flush", Measure::CutsKibLost) > 0.0, "{:?}", sums["no flush"]);
+    assert_eq!(
+        of("same verifier", Measure::CutsKibLost),
+        0.0,
+        "{:?}",
+        sums["same verifier"]
+    );
+    // Each cut that took unstable data away is reported.
+    for stack in ["no flush", "same verifier"] {
+        let (made, losing) = (of(stack, Measure::CutsMade), of(stack, Measure::CutsLosing));
+        assert!(made > 0.0 && losing >= 0.95 * made, "{stack}: {losing} of {made}");
+    }
+    assert!(ran.stdout.contains("the write verifier is the same"), "{}", ran.stdout);
+}
+
 /// A server of the test's own, as one that was there already; ended when dropped.
 struct There {
     server: Ganesha,

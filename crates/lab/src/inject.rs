@@ -10,6 +10,7 @@ pub(crate) fn is_planted(inject: &Inject) -> bool {
     inject.late > 0.0
         || inject.error_at.is_some()
         || inject.flush_lost
+        || inject.same_verifier
         || inject.short_at.is_some()
         || inject.stall_at.is_some()
 }
@@ -35,6 +36,9 @@ pub(crate) fn words(inject: &Inject) -> Option<String> {
     }
     if inject.flush_lost {
         words.push("flushes are answered and not done".to_string());
+    }
+    if inject.same_verifier {
+        words.push("the server comes back with the write verifier that it had".to_string());
     }
     (!words.is_empty()).then(|| words.join("; "))
 }

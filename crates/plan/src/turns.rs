@@ -181,11 +181,12 @@ fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
     let Inject {
         error_at,
         flush_lost,
+        same_verifier,
         short_at,
         stall_at,
         ..
     } = stack.inject;
-    if flush_lost || error_at.is_some() || short_at.is_some() || stall_at.is_some() {
+    if flush_lost || same_verifier || error_at.is_some() || short_at.is_some() || stall_at.is_some() {
         return Some(Obstacle::new(
             format!("{name:?} has a fault planted that belongs to a whole run"),
             "remove `inject` but for `late`",

@@ -31,7 +31,7 @@ fn assert_same(a: &Study, b: &Study) {
 
 fn shipped() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = ["studies", "benches/laboratory/studies"];
+    let folders = ["studies", "benches/laboratory/studies", "benches/file-serving"];
     let mut paths: Vec<PathBuf> = (folders.iter())
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the shipped studies are there"))
         .map(|entry| entry.expect("an entry").path())

@@ -126,6 +126,7 @@ files = { size = "1GiB" }
 name = "ext4"
 kind = "ext4"
 data = "data"
+inject = { same_verifier = true }
 [files]
 protocol = "nfs3"
 [[phase]]

@@ -6,7 +6,7 @@
 mod link;
 mod mount;
 
-use crate::client::{Answer, Call, Client, Node, Traffic};
+use crate::client::{Answer, Call, Client, Kept, Node, Traffic};
 use crate::error::FilesError;
 use crate::nfs::{Handle, Procedure, arguments, results};
 use crate::rpc::{self, Program, Writer};
@@ -36,6 +36,19 @@ struct Pending {
     asked: u32,
     /// Whose handle the answer brings.
     node: Option<Node>,
+    /// What a client with a planted loss makes of the answer.
+    told: Told,
+}
+
+/// What was asked for, where something less was sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// Nothing less.
+    AsItIs,
+    /// A stable write.
+    Stable,
+    /// A COMMIT.
+    Committed,
 }
 
 const FREE: Pending = Pending {
@@ -44,6 +57,7 @@ const FREE: Pending = Pending {
     procedure: Procedure::Getattr,
     asked: 0,
     node: None,
+    told: Told::AsItIs,
 };
 
 /// The client.
@@ -60,6 +74,8 @@ pub(crate) struct Nfs3 {
     longest_reply: usize,
     /// Bytes that all calls of one connection may need.
     room_a_call: usize,
+    /// The last write verifier.
+    verifier: u64,
     /// Longest READ and WRITE that the server takes, bytes.
     pub(crate) limits: (u32, u32),
 }
@@ -87,6 +103,7 @@ impl Nfs3 {
             traffic: Traffic::default(),
             longest_reply: longest,
             room_a_call: transfer + 512,
+            verifier: 0,
             limits: (0, 0),
         };
         for nth in 0..client.server.connections as usize {
@@ -200,7 +217,8 @@ impl Nfs3 {
                         what: "it makes files and does not say their handles",
                     });
                 }
-                each(tag as u32, at, read.answer)?;
+                let answer = planted(self.calls[tag].told, &mut self.verifier, read.answer);
+                each(tag as u32, at, answer)?;
             }
             if !more {
                 return Ok(answers);
@@ -316,6 +334,44 @@ impl Bad {
     }
 }
 
+/// The answer to what was asked for, made of the answer to what was sent.
+fn planted<'m>(told: Told, verifier: &mut u64, answer: Answer<'m>) -> Answer<'m> {
+    if let Answer::Written { verifier: now, .. } = &answer {
+        *verifier = *now;
+    }
+    match (told, answer) {
+        (Told::Stable, Answer::Written { count, verifier, .. }) => Answer::Written {
+            count,
+            kept: Kept::File,
+            verifier,
+        },
+        (Told::Committed, Answer::Found(_)) => Answer::Committed { verifier: *verifier },
+        (_, answer) => answer,
+    }
+}
+
+/// What is sent in place of a call by a client with a planted loss.
+fn less<'c>(call: &Call<'c>) -> (Call<'c>, Told) {
+    match *call {
+        Call::Write {
+            of,
+            offset,
+            stable: true,
+            content,
+        } => {
+            let unstable = Call::Write {
+                of,
+                offset,
+                stable: false,
+                content,
+            };
+            (unstable, Told::Stable)
+        }
+        Call::Commit { of } => (Call::Getattr { of }, Told::Committed),
+        _ => (*call, Told::AsItIs),
+    }
+}
+
 /// Finds the call of a reply and reads it.
 fn answer<'m>(
     calls: &mut [Pending],
@@ -389,6 +445,11 @@ impl Client for Nfs3 {
         if self.under_way == 0 {
             self.last_heard = monotonic_ns();
         }
+        let (less, told) = match self.server.flush_lost {
+            true => less(call),
+            false => (*call, Told::AsItIs),
+        };
+        let call = &less;
         let turn = (pending.xid >> 16).wrapping_add(1) & 0xffff;
         let procedure = arguments::procedure(call);
         *pending = Pending {
@@ -401,6 +462,7 @@ impl Client for Nfs3 {
                 Call::Create { node, .. } | Call::Mkdir { node, .. } | Call::Symlink { node, .. } => Some(*node),
                 _ => None,
             },
+            told,
         };
         let xid = pending.xid;
         let (handles, out) = (&self.handles, &mut self.links[tag as usize % links].out);

@@ -26,6 +26,8 @@ pub struct NfsServer {
     pub connections: u32,
     /// After so long without any answer, calls under way, the phase ends with an error.
     pub patience: Duration,
+    /// Its client takes stable writes and COMMIT for done and does not ask for them: a planted loss.
+    pub flush_lost: bool,
     /// Opens connections.
     pub dial: Dial,
 }
@@ -40,6 +42,7 @@ impl NfsServer {
             export: export.to_owned(),
             connections,
             patience: Duration::from_secs(60),
+            flush_lost: false,
             dial: Box::new(|address| TcpStream::connect_timeout(&address, Duration::from_secs(10))),
         }
     }

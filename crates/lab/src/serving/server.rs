@@ -20,6 +20,8 @@ const UP: Duration = Duration::from_secs(30);
 pub(super) struct Server {
     server: Ganesha,
     connections: u32,
+    /// Its clients ask for nothing stable: a planted loss.
+    flush_lost: bool,
     /// As it says itself.
     version: String,
 }
@@ -40,6 +42,7 @@ impl Server {
         Ok(Some(Server {
             server,
             connections: files.connections,
+            flush_lost: stand.stack.inject.flush_lost,
             version,
         }))
     }
@@ -84,6 +87,7 @@ impl Server {
             nfs_port: Some(nfs_port),
             mount_port: Some(mount_port),
             patience: PATIENCE,
+            flush_lost: self.flush_lost,
             dial: Box::new(move |address| dialer.dial(address)),
             ..NfsServer::new(host.into(), export, self.connections)
         })

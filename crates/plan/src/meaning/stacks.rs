@@ -254,6 +254,7 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
         stall: value_or(&stack.inject.stall, Duration(1_000_000_000)),
         late_from: stack.inject.late_from.as_ref().map_or(0, |at| at.value),
         flush_lost: stack.inject.flush_lost.as_ref().is_some_and(|at| at.value),
+        same_verifier: stack.inject.same_verifier.as_ref().is_some_and(|at| at.value),
     }
 }
 

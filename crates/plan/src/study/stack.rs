@@ -287,6 +287,8 @@ settled! {
         pub error_at: Option<u64> | "none",
         /// Flushes are answered and not done: a control for power cuts.
         pub flush_lost: bool as |inject| inject.flush_lost.then_some(true).shown(),
+        /// A file server comes back with the write verifier that it had: a control for power cuts.
+        pub same_verifier: bool as |inject| inject.same_verifier.then_some(true).shown(),
         /// The I/O of a trial (1-based, the load among them) from which on `late` holds; 0: from the first.
         pub late_from: u64 as |inject| Some(inject.late_from).filter(|from| *from > 0).shown(),
         /// The I/O of a trial (1-based) of which only a part is done, if any.
@@ -302,6 +304,6 @@ impl Inject {
     /// Whether anything is planted: what only says from when or for how long is nothing by itself.
     pub fn is_planted(&self) -> bool {
         let at = [self.error_at, self.short_at, self.stall_at];
-        self.late != 0.0 || self.flush_lost || at.iter().any(Option::is_some)
+        self.late != 0.0 || self.flush_lost || self.same_verifier || at.iter().any(Option::is_some)
     }
 }

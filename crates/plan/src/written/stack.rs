@@ -100,8 +100,11 @@ written! {
         late: Share = "`\"0%\"`";
         /// the nth I/O of a phase fails with EIO
         error_at: u64 | "none" = "`\"none\"`";
-        /// flushes are answered and not done: a control for power cuts and kills
+        /// flushes are answered and not done: a control for power cuts and kills. Under a file server its clients take
+        /// stable writes and COMMIT for done, and do not ask for them
         flush_lost: bool = "`false`";
+        /// a file server comes back with the write verifier that it had: a control for power cuts
+        same_verifier: bool = "`false`";
         /// `late` begins with the nth I/O of a trial, including its load: a device that slows down half-way, or runs
         /// out of burst credit
         late_from: u64 = "`0`";

@@ -84,8 +84,10 @@ setsid "$server" -F -f "$conf" -L "$log" -p "$dir/ganesha.pid" -E "$epoch" </dev
 pub struct Ganesha {
     export: PathBuf,
     dir: Directory,
-    /// Of the next start. No number is used twice.
+    /// Of the last start, which its write verifiers follow. No number is used twice.
     epoch: u32,
+    /// It comes back with the write verifier that it had: a planted loss.
+    same_verifier: bool,
     /// Where it runs.
     running: Option<Dialer>,
 }
@@ -131,17 +133,18 @@ impl Ganesha {
             dir,
             // Below 2^30: it counts up from here, and the server reads a signed number.
             epoch: (drawn as u32 >> 2).max(1),
+            same_verifier: stack.inject.same_verifier,
             running: None,
         })
     }
 
-    /// Starts it with an epoch that it never had, and waits until it listens. It may take a moment longer to know its
+    /// Starts it with an epoch that it never had (unless the study plants that), and waits until it listens. It may take a moment longer to know its
     /// export.
     ///
     /// # Errors
     /// It ended, with its last words; no answer for a minute.
     pub fn start(&mut self, journal: &Journal) -> Result<(), StackError> {
-        self.epoch += 1;
+        self.epoch += u32::from(!self.same_verifier);
         self.start_as(self.epoch, journal)
     }
 

@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Access, End, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study};
+use crate::study::{Access, End, Inject, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -15,7 +15,18 @@ const FILES_OF_A_SESSION: f64 = 4.0;
 
 /// All of them; none where no files are served.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let Some(span) = &written.files.span else { return };
+    let Some(span) = &written.files.span else {
+        for at in written
+            .stacks
+            .iter()
+            .filter_map(|w| w.inject.same_verifier.as_ref())
+            .filter(|at| at.value)
+        {
+            let cure = "remove `same_verifier`, or serve files: [files] with server = \"ganesha\"";
+            findings.add(&at.span, "no file server works on this stack", cure);
+        }
+        return;
+    };
     if written.database.span.is_some() {
         let cure = "keep one of the two: [files] serves the stacks' files, [database] works on them";
         findings.add(span, "a study has [files] or [database], not both", cure);
@@ -74,10 +85,43 @@ fn stack(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
         let cure = "remove `redo` from this stack";
         findings.add(&redo.span, "files that are served have no redo log", cure);
     }
-    if stack.inject.is_planted() {
+    planted(w, stack, findings);
+}
+
+/// Losses that clients and servers of ours can be made to have.
+fn planted(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
+    let files = stack.engine.files();
+    let Inject {
+        flush_lost,
+        same_verifier,
+        ..
+    } = stack.inject;
+    let of_device = Inject {
+        flush_lost: false,
+        same_verifier: false,
+        ..stack.inject
+    };
+    if of_device.is_planted() {
         let span = place(&w.inject.late, place(&w.inject.error_at, &w.span));
-        let cure = "remove `inject`: it is planted into the page engine's I/O";
-        findings.add(span, "a file server can't be given a planted disadvantage", cure);
+        let cure = "remove it: files that are served can have `flush_lost` and `same_verifier`";
+        findings.add(
+            span,
+            "this part of `inject` is planted into the page engine's I/O",
+            cure,
+        );
+    }
+    if flush_lost && files.is_some_and(|files| files.protocol != Protocol::Nfs3) {
+        let cure = "write protocol = \"nfs3\" in [files], or remove `flush_lost`";
+        findings.add(
+            place(&w.inject.flush_lost, &w.span),
+            "only clients of NFS can lose their flushes",
+            cure,
+        );
+    }
+    if same_verifier && files.is_some_and(|files| files.server.is_none()) {
+        let cure = "write server = \"ganesha\" in [files], or remove `same_verifier`";
+        let message = "only a server that is started here can come back with its write verifier";
+        findings.add(place(&w.inject.same_verifier, &w.span), message, cure);
     }
 }
 
