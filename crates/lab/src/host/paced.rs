@@ -144,9 +144,8 @@ impl<'a> HostSite<'a> {
             self.luns.set_slower(times.context("slow motion in the result file")?);
         }
         if let Some(sooner) = result_file::of_study(ledger, FactName::ModelsSooner)? {
-            let ns = sooner.whole().and_then(|ns| u64::try_from(ns).ok());
-            self.luns
-                .set_sooner(ns.context("how much sooner models answer, in the result file")?);
+            let ns = sooner.whole().context("how much sooner models answer, in the result file")?;
+            self.luns.set_sooner(ns);
         }
         Ok(())
     }
