@@ -2,8 +2,8 @@
 //!
 //! The first version spent all of its error in the first run and asked *equivalent* of the two-sided interval. It took
 //! the interval of one look alone, and dropped a block in all phases. Its blocks came in mirrored pairs; here they are
-//! those of the file. Takes result files, gives both verdicts of each comparison, and both answers. Prevents: a change of the procedure
-//! of which nobody can say what it changed.
+//! those of the file. Takes result files, gives both verdicts of each comparison, and both answers. Prevents: a change
+//! of the procedure of which nobody can say what it changed.
 
 mod sentence;
 

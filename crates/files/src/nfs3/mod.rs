@@ -47,8 +47,8 @@ enum Told {
     AsItIs,
     /// A stable write.
     Stable,
-    /// A COMMIT.
-    Committed,
+    /// A COMMIT, answered with this write verifier.
+    Committed(u64),
 }
 
 const FREE: Pending = Pending {
@@ -74,8 +74,8 @@ pub(crate) struct Nfs3 {
     longest_reply: usize,
     /// Bytes that all calls of one connection may need.
     room_a_call: usize,
-    /// The last write verifier.
-    verifier: u64,
+    /// The last write verifier; `None`: not heard of since the server began.
+    verifier: Option<u64>,
     /// Longest READ and WRITE that the server takes, bytes.
     pub(crate) limits: (u32, u32),
 }
@@ -103,7 +103,7 @@ impl Nfs3 {
             traffic: Traffic::default(),
             longest_reply: longest,
             room_a_call: transfer + 512,
-            verifier: 0,
+            verifier: None,
             limits: (0, 0),
         };
         for nth in 0..client.server.connections as usize {
@@ -335,9 +335,9 @@ impl Bad {
 }
 
 /// The answer to what was asked for, made of the answer to what was sent.
-fn planted<'m>(told: Told, verifier: &mut u64, answer: Answer<'m>) -> Answer<'m> {
-    if let Answer::Written { verifier: now, .. } = &answer {
-        *verifier = *now;
+fn planted<'m>(told: Told, heard: &mut Option<u64>, answer: Answer<'m>) -> Answer<'m> {
+    if let Answer::Written { verifier, .. } | Answer::Committed { verifier } = &answer {
+        *heard = Some(*verifier);
     }
     match (told, answer) {
         (Told::Stable, Answer::Written { count, verifier, .. }) => Answer::Written {
@@ -345,20 +345,23 @@ fn planted<'m>(told: Told, verifier: &mut u64, answer: Answer<'m>) -> Answer<'m>
             kept: Kept::File,
             verifier,
         },
-        (Told::Committed, Answer::Found(_)) => Answer::Committed { verifier: *verifier },
+        (Told::Committed(verifier), Answer::Found(_)) => Answer::Committed { verifier },
         (_, answer) => answer,
     }
 }
 
-/// What is sent in place of a call by a client with a planted loss.
-fn less<'c>(call: &Call<'c>) -> (Call<'c>, Told) {
-    match *call {
-        Call::Write {
-            of,
-            offset,
-            stable: true,
-            content,
-        } => {
+/// What is sent in place of a call by a client with a planted loss. A COMMIT is sent while no write verifier is known.
+fn less<'c>(call: &Call<'c>, verifier: Option<u64>) -> (Call<'c>, Told) {
+    match (*call, verifier) {
+        (
+            Call::Write {
+                of,
+                offset,
+                stable: true,
+                content,
+            },
+            _,
+        ) => {
             let unstable = Call::Write {
                 of,
                 offset,
@@ -367,7 +370,7 @@ fn less<'c>(call: &Call<'c>) -> (Call<'c>, Told) {
             };
             (unstable, Told::Stable)
         }
-        Call::Commit { of } => (Call::Getattr { of }, Told::Committed),
+        (Call::Commit { of }, Some(verifier)) => (Call::Getattr { of }, Told::Committed(verifier)),
         _ => (*call, Told::AsItIs),
     }
 }
@@ -425,6 +428,7 @@ impl Client for Nfs3 {
     fn renew(&mut self) -> Result<(), FilesError> {
         self.calls.iter_mut().for_each(|call| call.busy = false);
         self.under_way = 0;
+        self.verifier = None;
         self.handles[0] = Some(mount::root(&mut self.server)?);
         let port = mount::port(&mut self.server, Program::Nfs)?;
         self.address = SocketAddr::new(self.server.host, port);
@@ -446,7 +450,7 @@ impl Client for Nfs3 {
             self.last_heard = monotonic_ns();
         }
         let (less, told) = match self.server.flush_lost {
-            true => less(call),
+            true => less(call, self.verifier),
             false => (*call, Told::AsItIs),
         };
         let call = &less;

@@ -144,7 +144,9 @@ impl<'a> HostSite<'a> {
             self.luns.set_slower(times.context("slow motion in the result file")?);
         }
         if let Some(sooner) = result_file::of_study(ledger, FactName::ModelsSooner)? {
-            let ns = sooner.whole().context("how much sooner models answer, in the result file")?;
+            let ns = sooner
+                .whole()
+                .context("how much sooner models answer, in the result file")?;
             self.luns.set_sooner(ns);
         }
         Ok(())

@@ -53,7 +53,8 @@ impl DeviceModel {
         }
     }
 
-    /// Whether it knows the end of a request when that comes: a disk does not, and what passes on has no end of its own.
+    /// Whether it knows the end of a request when that comes: a disk does not, and what passes on has no end of its
+    /// own.
     pub fn knows_ends(self) -> bool {
         !matches!(self, DeviceModel::Plain | DeviceModel::Hdd)
     }

@@ -138,8 +138,8 @@ impl Ganesha {
         })
     }
 
-    /// Starts it with an epoch that it never had (unless the study plants that), and waits until it listens. It may take a moment longer to know its
-    /// export.
+    /// Starts it with an epoch that it never had (unless the study plants that), and waits until it listens. It may
+    /// take a moment longer to know its export.
     ///
     /// # Errors
     /// It ended, with its last words; no answer for a minute.
