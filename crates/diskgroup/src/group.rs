@@ -8,7 +8,7 @@ use crate::layout::header::Found;
 use crate::metadata::check::CheckReport;
 use crate::metadata::core::{Core, Redundancy};
 use crate::metadata::create::{DiskSpec, GroupSpec, look};
-use crate::metadata::files::{FileSpec, Stripe};
+use crate::metadata::files::{FileSpec, Stays, Stripe};
 use crate::metadata::mount::{MountOptions, Mounted};
 use crate::metadata::store::Store;
 use crate::port::GroupPort;
@@ -211,7 +211,7 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
     pub fn create_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
-        self.core().create_file(spec, false).map(|_| ())
+        self.core().create_file(spec, Stays::Kept).map(|_| ())
     }
 
     /// Makes a file to be filled now: it can be opened and written, is not listed, and is gone when the group is opened
@@ -220,7 +220,16 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
     pub fn begin_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
-        self.core().create_file(spec, true).map(|_| ())
+        self.core().create_file(spec, Stays::Draft).map(|_| ())
+    }
+
+    /// Makes a file for what nobody wants any more after a crash: it is not listed, can't be finished, and is gone when
+    /// the group is opened again. Its new bytes are whatever was there: who reads reads what was written before.
+    ///
+    /// # Errors
+    /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
+    pub fn scratch_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
+        self.core().create_file(spec, Stays::Scratch).map(|_| ())
     }
 
     /// Keeps a file that was begun. What was written to it must have been flushed.

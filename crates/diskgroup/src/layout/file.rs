@@ -73,6 +73,8 @@ pub(crate) struct File {
     pub(crate) unsure: bool,
     /// It is being filled by somebody: `Making` on disk until it is finished.
     pub(crate) draft: bool,
+    /// A draft that nobody finishes: its new bytes are whatever is there.
+    pub(crate) scratch: bool,
     /// Ports that have it open.
     pub(crate) opens: u32,
     /// Units per disk: of all copies, and of first copies.

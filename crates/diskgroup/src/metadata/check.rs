@@ -293,10 +293,11 @@ impl<P: Port> Core<P> {
         (report, repairs): &mut Own<'_>,
         tell: &mut dyn FnMut(u64, u64),
     ) -> Result<(), GroupError> {
-        let numbers: Vec<u32> = self.files.keys().copied().collect();
+        // Of a scratch file nobody promised that its copies agree.
+        let lasting = || self.files.values().filter(|file| !file.scratch);
+        let numbers: Vec<u32> = lasting().map(|file| file.number).collect();
         let bytes_of = |extent: u32| u64::from(self.geometry.extent_units(extent)) * self.au();
-        let sizes = self.files.values();
-        let all = sizes
+        let all = lasting()
             .map(|file| (0..file.extents()).map(bytes_of).sum::<u64>() * file.copies as u64)
             .sum();
         for number in numbers {

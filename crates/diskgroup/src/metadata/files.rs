@@ -39,6 +39,17 @@ pub struct FileSpec {
     pub stripe: Stripe,
 }
 
+/// How long a new file stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stays {
+    /// Until it is deleted.
+    Kept,
+    /// Until the next mount, if nobody has finished it by then.
+    Draft,
+    /// Until the next mount. Nobody reads what was not written, so that nothing is filled with zeros.
+    Scratch,
+}
+
 /// A size that a file is to have.
 struct Wanted<'a> {
     name: &'a str,
@@ -110,8 +121,8 @@ impl<P: Port> Core<P> {
         Ok(extents)
     }
 
-    /// Makes a file; a `draft` is gone with the next mount if nobody has finished it by then.
-    pub(crate) fn create_file(&mut self, spec: &FileSpec, draft: bool) -> Result<u32, GroupError> {
+    /// Makes a file.
+    pub(crate) fn create_file(&mut self, spec: &FileSpec, stays: Stays) -> Result<u32, GroupError> {
         self.alive()?;
         let copies = self.check_spec(spec)?;
         let fine = spec.stripe == Stripe::Fine;
@@ -146,7 +157,8 @@ impl<P: Port> Core<P> {
             map: Arc::new(FileMap::new(number, &spec.name, copies, fine, units)),
             outgrown: Vec::new(),
             unsure: false,
-            draft,
+            draft: stays != Stays::Kept,
+            scratch: stays == Stays::Scratch,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
@@ -166,7 +178,7 @@ impl<P: Port> Core<P> {
     /// Makes a draft a file that stays. Its content must be durable.
     pub(crate) fn finish_file(&mut self, number: u32) -> Result<(), GroupError> {
         let mut change = self.begin()?;
-        let file = self.files.get_mut(&number).filter(|f| f.draft);
+        let file = self.files.get_mut(&number).filter(|f| f.draft && !f.scratch);
         let Some(file) = file else {
             return Ok(());
         };
@@ -216,7 +228,10 @@ impl<P: Port> Core<P> {
             let added = self.add_extents(number, extents, &mut change);
             let have = self.files[&number].extents();
             // Also what is given back at once is zeroed first: a crash may leave it with the file.
-            let zeroed = self.zero_extents(number, before..have);
+            let zeroed = match self.files[&number].scratch {
+                true => Ok(()),
+                false => self.zero_extents(number, before..have),
+            };
             if zeroed.is_err() {
                 let file = self.files.get_mut(&number).expect("the file being extended");
                 (before..have).for_each(|extent| file.leaf_of(extent).dirty = true);

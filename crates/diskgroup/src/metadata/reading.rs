@@ -238,6 +238,7 @@ impl<P: Port> Core<P> {
             outgrown: Vec::new(),
             unsure: false,
             draft: false,
+            scratch: false,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };

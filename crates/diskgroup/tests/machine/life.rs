@@ -3,6 +3,7 @@
 use crate::machine::content::{Judge, PAGE, SECTOR, fill, versions_of};
 use crate::machine::oracle::{Oracle, Page};
 use crate::machine::scenario::{Scenario, below};
+use crate::machine::scratch::Scratch;
 use crate::machine::{Machine, Window, say};
 use diskgroup::{FileSpec, Group, GroupError, GroupPort, MountOptions, Mounted, Redundancy, Step, Stripe, Upkeep};
 use rand_core::SeedableRng;
@@ -72,6 +73,8 @@ pub(crate) struct Life<'a> {
     pub(crate) group: Group<Window>,
     pub(crate) workers: Vec<Worker>,
     pub(crate) upkeep: Option<Upkeep<Window>>,
+    /// Files that are gone with the next mount.
+    pub(crate) scratch: Vec<Scratch>,
     pub(crate) oracle: Oracle,
     pub(crate) rng: Xoshiro256PlusPlus,
     made: u64,
@@ -79,6 +82,8 @@ pub(crate) struct Life<'a> {
     pub(crate) errors_allowed: bool,
     /// Disks are neither added nor dropped nor taken offline by the test.
     pub(crate) stays: bool,
+    /// Scratch files come and go beside everything else.
+    pub(crate) scratches: bool,
     pub(crate) steps: u64,
     pub(crate) reads: u64,
 }
@@ -107,11 +112,13 @@ impl<'a> Life<'a> {
             group,
             workers: Vec::new(),
             upkeep: None,
+            scratch: Vec::new(),
             oracle,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             made: seed << 8,
             errors_allowed: false,
             stays: false,
+            scratches: false,
             steps: 0,
             reads: 0,
         }
@@ -135,7 +142,7 @@ impl<'a> Life<'a> {
         Ok((Life::new(scenario, machine, group, oracle, seed), mounted))
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         below(&mut self.rng, n)
     }
 
@@ -210,7 +217,7 @@ impl<'a> Life<'a> {
         Err(Trouble::Wrong("the upkeep never ends".into()))
     }
 
-    fn wait(&mut self, worker: usize, min: usize) -> Went<()> {
+    pub(crate) fn wait(&mut self, worker: usize, min: usize) -> Went<()> {
         let until = self.workers[worker].port.now() + 1 + self.below(120_000);
         let mut done = Vec::new();
         let waited = self.workers[worker].port.wait(min, Some(until), &mut done);
@@ -474,6 +481,9 @@ impl<'a> Life<'a> {
     /// One thing at random.
     pub(crate) fn step(&mut self) -> Went<()> {
         self.steps += 1;
+        if self.scratches && self.below(4) == 0 {
+            return self.scratch_step();
+        }
         match self.below(100) {
             0..30 => self.ask(Op::Write),
             30..45 => self.ask(Op::Read),

@@ -7,6 +7,7 @@ pub(crate) mod content;
 pub(crate) mod life;
 pub(crate) mod oracle;
 pub(crate) mod scenario;
+pub(crate) mod scratch;
 pub(crate) mod survey;
 
 use rand_core::{Rng, SeedableRng};

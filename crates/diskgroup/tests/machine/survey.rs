@@ -114,6 +114,7 @@ impl Life<'_> {
     /// Gives everything up and mounts again.
     pub(crate) fn mount_again(&mut self) -> Went<()> {
         self.workers.clear();
+        self.scratch.clear();
         self.upkeep = None;
         self.machine.quiet();
         let (group, _) = Group::mount(self.machine.window(192 << 10, 16), &options(self.scenario, false))?;

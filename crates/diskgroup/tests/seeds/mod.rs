@@ -78,6 +78,15 @@ fn arm(machine: &Machine, rng: &mut Xoshiro256PlusPlus) {
 
 /// A group, some lives each ended by a power cut, and a last one that comes to rest.
 pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
+    crashes(seed, false)
+}
+
+/// The same with scratch files, of which nothing may be left.
+pub(crate) fn scratch_seed(seed: u64) -> Result<(), String> {
+    crashes(seed, true)
+}
+
+fn crashes(seed: u64, scratches: bool) -> Result<(), String> {
     let scenario = scenario(seed, None);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xc4a5);
     let machine = Machine::new(Disks::new(&scenario.sizes), seed);
@@ -85,6 +94,7 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
     let mut torn = 0;
     arm(&machine, &mut rng);
     loop {
+        life.scratches = scratches;
         let ended = work(&mut life, scenario.steps);
         say(|| format!("life {torn} of {} steps ended: {ended:?}", life.steps));
         let away = life.away();
@@ -98,6 +108,10 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
         };
         torn += 1;
         life = after_a_cut(&scenario, &mut disks, (oracle, away), seed, torn, &mut rng)?;
+        if scratches {
+            let left = life.must_own_no_more();
+            left.map_err(|trouble| format!("after cut {torn}: {trouble:?}"))?;
+        }
         if torn as usize >= scenario.lives {
             break;
         }
@@ -179,6 +193,7 @@ fn after_a_cut<'a>(
 
 fn rest(life: &mut Life<'_>, scenario: &Scenario) -> Result<(), Trouble> {
     work(life, scenario.steps / 2)?;
+    life.end_scratch()?;
     life.come_to_rest()?;
     life.survey(false)?;
     life.must_be_sound()
