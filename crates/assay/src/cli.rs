@@ -107,6 +107,8 @@ pub(crate) enum Command {
     DecisionRows {
         /// Scale factor
         scale: String,
+        /// A set of new orders alone
+        set: Option<u32>,
     },
     /// Print shell completions
     #[command(hide = true)]

@@ -354,6 +354,7 @@ impl There {
             kind: StackKind::Directory { path: export.clone() },
             data: None,
             redo: None,
+            temp: None,
             access: Access::Buffered,
             inject: Inject::default(),
             engine: plan::Engine::Pages,

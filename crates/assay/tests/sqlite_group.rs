@@ -6,7 +6,9 @@ use crate::grounds::{Ground, disk_files};
 use crate::rig::{Rig, text, tool};
 use databases::bulk::BulkLoad;
 use databases::order_entry::{Scale, TABLES};
-use databases::sqlite::{BulkSession, Journal, Session, Settings, Synchronous, broken_conditions, load};
+use databases::sqlite::{
+    BulkSession, Journal, Place, Session, Settings, SqliteError, Synchronous, TempStore, broken_conditions, load,
+};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rusqlite::types::Value;
@@ -119,6 +121,68 @@ fn a_disk_group_and_xfs_give_the_same_answers() {
     }
 }
 
+/// A table of so many rows of a kilobyte, and a sort of them that must spill; gives the bytes that SQLite wrote to
+/// temporary files.
+fn sorted(ground: &Ground, rows: u64) -> Result<u64, SqliteError> {
+    let stood = ground.make();
+    let session = stood.place.connect(&spilling())?;
+    let run = |text: &str| session.sql().execute_batch(text).map_err(|e| session.error("fill", e));
+    run("CREATE TABLE t (n INTEGER PRIMARY KEY, filler BLOB)")?;
+    // In pieces, so that the log stays small.
+    for first in (0..rows).step_by(1_000) {
+        run(&format!(
+            "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000) INSERT INTO t SELECT \
+             {first} + n, randomblob(1000) FROM c"
+        ))?;
+    }
+    // In order, and nothing is missing.
+    let mut before: Option<Vec<u8>> = None;
+    let mut in_order = || -> Result<u64, rusqlite::Error> {
+        let mut all = session.sql().prepare("SELECT filler FROM t ORDER BY filler")?;
+        let mut found = all.query([])?;
+        let mut count = 0;
+        while let Some(row) = found.next()? {
+            let filler: Vec<u8> = row.get(0)?;
+            assert!(before.as_ref() <= Some(&filler));
+            before = Some(filler);
+            count += 1;
+        }
+        Ok(count)
+    };
+    let counted = in_order();
+    let wrote = stood.place.temp_counts().map_or(0, |counts| counts.asked_write_bytes);
+    let counted = counted.map_err(|e| session.error("sort", e));
+    drop(session);
+    let open = stood.place.temp_counts().map_or(0, |counts| counts.open);
+    assert_eq!(open, 0, "all of them are closed with the connection");
+    stood.must_own_no_more();
+    stood.close();
+    assert_eq!(counted?, rows);
+    Ok(wrote)
+}
+
+#[test]
+fn what_is_sorted_spills_to_the_place_and_is_gone() {
+    let here = dir();
+    let group = sorted(&Ground::Group(disk_files(here.path(), 3, 48)), 5_000).unwrap();
+    let direct = sorted(&Ground::Direct(here.path().join("direct")), 5_000).unwrap();
+    assert!(group >= 5_000_000, "{group} bytes");
+    assert_eq!(group, direct, "the same work writes the same bytes");
+    assert_eq!(
+        std::fs::read_dir(here.path()).unwrap().count(),
+        3 + 3,
+        "no name is left"
+    );
+}
+
+#[test]
+fn temporary_space_that_runs_out_is_said_and_nothing_is_lost() {
+    let here = dir();
+    let error = sorted(&Ground::Group(disk_files(here.path(), 2, 48)), 20_000).expect_err("it has no room for both");
+    assert!(error.is_full(), "{error}");
+    assert!(error.to_string().contains("no room for"), "{error}");
+}
+
 #[test]
 fn a_full_group_says_so_and_keeps_what_it_had() {
     let here = dir();
@@ -196,8 +260,31 @@ fn filler(n: u64) -> Vec<u8> {
     filler
 }
 
+/// Sorts what is there again and again, in temporary files.
+fn spill(place: &Place) -> std::thread::JoinHandle<()> {
+    let place = place.clone();
+    std::thread::spawn(move || {
+        let session = place.connect(&spilling()).unwrap();
+        loop {
+            let sorted = session.sql().query_row(SORTED, [], |r| r.get::<_, i64>(0));
+            assert!(sorted.unwrap() >= 0);
+        }
+    })
+}
+
+/// Rows of filler in another order, several times over: more than the cache has.
+const SORTED: &str = "SELECT count(*) FROM (SELECT t.filler, u.filler FROM t JOIN (SELECT * FROM t LIMIT 3) u \
+    ORDER BY t.filler DESC, u.n LIMIT -1 OFFSET 1)";
+
+fn spilling() -> Settings {
+    Settings {
+        temp: TempStore::Files,
+        ..settings(Journal::Wal)
+    }
+}
+
 /// The process that is killed: transaction `n` adds row `n`, takes row `n - 300` away, and is said when it is
-/// committed.
+/// committed. Where there is a log, another connection sorts meanwhile.
 #[test]
 fn child() {
     let Ok(words) = std::env::var(CHILD) else { return };
@@ -213,6 +300,7 @@ fn child() {
         .sql()
         .query_row("SELECT last FROM head", [], |r| r.get::<_, i64>(0))
         .unwrap() as u64;
+    let _spilling = (journal == Journal::Wal).then(|| spill(&stood.place));
     let mut out = std::io::stdout();
     loop {
         n += 1;
@@ -274,12 +362,14 @@ fn survive(ground: &Ground, journal: Journal, kills: u32, seed: u64) {
     drop(session);
     stood.close();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut last = 0;
+    let (mut last, mut removed) = (0, 0);
     for kill in 0..kills {
         let at_work = !random.next_u64().is_multiple_of(4);
         let after = Duration::from_micros(random.next_u64() % 80_000);
         let acknowledged = kill_one(ground, journal, after, at_work).max(last);
         let stood = ground.open();
+        removed += stood.removed;
+        stood.must_own_no_more();
         let session = stood.place.connect(&settings(journal)).unwrap();
         assert_eq!(session.integrity().unwrap(), "ok", "kill {kill} on {ground:?}");
         let head: i64 = session
@@ -313,7 +403,7 @@ fn survive(ground: &Ground, journal: Journal, kills: u32, seed: u64) {
         last = head;
     }
     eprintln!(
-        "{kills} kills on {}, {journal:?}: {last} transactions",
+        "{kills} kills on {}, {journal:?}: {last} transactions, {removed} temporary files removed",
         words_of(ground)
     );
     assert!(last > 0, "nothing was ever committed");

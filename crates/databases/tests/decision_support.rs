@@ -6,16 +6,18 @@
 use crate::machine::is_full;
 use crate::place::Place;
 use databases::decision_support::{
-    Answer, Answered, Ask, Cell, Checksums, Dialect, Parameters, Question, Rows, Scale, Source, Table, Text, of_stream,
-    of_user, write_rows,
+    Answer, Answered, Ask, Cell, Checksums, Dialect, Parameters, Question, RefreshSet, Refreshed, Rows, Scale, Source,
+    Table, Text, of_stream, of_user, write_refresh, write_rows,
 };
 use databases::postgres::{self, Address, Connection, PostgresError, Server, Settings};
 use databases::sqlite;
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use targets::{Access, OpenSpec, PsyncPort};
 
 const LIMIT: Duration = Duration::from_secs(300);
 const SLICE_NS: u64 = 100_000_000;
@@ -31,6 +33,12 @@ impl Source for Threaded {
             let _ = write_rows(scale, &mut to);
         });
         Ok(Box::new(from))
+    }
+
+    fn begin_refresh(&self, scale: Scale, set: u32) -> std::io::Result<Box<dyn Read + Send>> {
+        let mut all = Vec::new();
+        write_refresh(scale, set, &mut all)?;
+        Ok(Box::new(std::io::Cursor::new(all)))
     }
 }
 
@@ -246,6 +254,40 @@ fn equals_at_a_limit_are_cut_the_same_way_everywhere() {
     server.end();
 }
 
+/// New orders come and go; the tables are afterwards what they were, row by row and column by column.
+#[test]
+fn refresh_functions_leave_the_tables_as_they_were() {
+    let sets: Vec<RefreshSet> = [0, 1]
+        .into_iter()
+        .map(|set| RefreshSet::of(&Threaded, small(), set).unwrap())
+        .collect();
+    let stays = AtomicBool::new(false);
+    let dir = tempfile::tempdir().unwrap();
+    let place = lite(&dir, small());
+    let session = place.connect(&sqlite::Settings::default()).unwrap();
+    let held = || [Table::Orders, Table::LineItem].map(|t| sqlite::decision_support_checksums(&session, t).unwrap());
+    let before = held();
+    let done = sqlite::run_refresh(&session, &sets, &stays).unwrap();
+    assert_eq!(held(), before);
+    assert!(done.len() == 2 && done.iter().all(|pair| pair.orders == 15 && pair.lines >= 15));
+    // Half of a pair is seen.
+    session
+        .sql()
+        .execute_batch("DELETE FROM orders WHERE o_orderkey = 1")
+        .unwrap();
+    assert_ne!(held(), before);
+    let Some(server) = loaded(small(), &[]) else { return };
+    let mut connection = server.connection();
+    let mut held =
+        || [Table::Orders, Table::LineItem].map(|t| postgres::decision_support_checksums(&mut connection, t).unwrap());
+    let before = held();
+    let there = postgres::run_refresh(&server.address, &sets, &stays).unwrap();
+    assert_eq!(held(), before);
+    let counts = |pairs: &[Refreshed]| pairs.iter().map(|pair| (pair.orders, pair.lines)).collect::<Vec<_>>();
+    assert_eq!(counts(&there), counts(&done));
+    server.end();
+}
+
 #[test]
 fn temporary_bytes_are_those_that_the_server_logs() {
     let settings = [
@@ -273,6 +315,112 @@ fn temporary_bytes_are_those_that_the_server_logs() {
     assert!(counted > 1 << 20, "{counted} bytes");
     assert_eq!(counted, logged() - before);
     server.end();
+}
+
+/// A temporary file that keeps its name: how long it is when it goes is added up.
+struct Watched {
+    path: PathBuf,
+    held: Arc<AtomicU64>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let len = std::fs::metadata(&self.path).unwrap().len();
+        self.held.fetch_add(len, Ordering::Relaxed);
+        std::fs::remove_file(&self.path).unwrap();
+    }
+}
+
+/// A database in a directory with its temporary files beside it, and what these hold when they go.
+fn watched(dir: &Path) -> (sqlite::DirectFiles, sqlite::Place, Arc<AtomicU64>) {
+    let held = Arc::new(AtomicU64::new(0));
+    let (temp, seen) = (dir.to_owned(), held.clone());
+    let space = sqlite::TempSpace::new(move |number| {
+        let path = temp.join(format!("temporary-{number}"));
+        let opened = OpenSpec::creating(&path, Access::Direct, 0);
+        let port = PsyncPort::open(&[opened], sqlite::TEMP_MEMORY, sqlite::TEMP_DEPTH)?;
+        let held = seen.clone();
+        Ok(sqlite::NewFile {
+            port,
+            gone: Box::new(Watched { path, held }),
+            room: sqlite::Room::Written,
+        })
+    });
+    let files = sqlite::DirectFiles::claim(&dir.join("direct.db")).unwrap();
+    let spec = sqlite::VolumeSpec::default();
+    let volume = files.create(&PsyncPort::open, 1, spec, 1).unwrap();
+    let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
+    (files, place, held)
+}
+
+/// A sort writes each byte once: what the VFS counts is what the directory holds, to the last block of each file.
+/// Questions also have tables of their own, whose pages are written again.
+#[test]
+fn temporary_bytes_of_sqlite_are_those_that_a_directory_holds() {
+    // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
+    let dir = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let (_files, place, held) = watched(dir.path());
+    let settings = sqlite::Settings {
+        page_bytes: 1024,
+        cache_bytes: 64 << 10,
+        temp: sqlite::TempStore::Files,
+        ..sqlite::Settings::default()
+    };
+    let session = place.connect(&settings).unwrap();
+    sqlite::load_decision_support(&session, small(), &Threaded).unwrap();
+    let counts = || place.temp_counts().unwrap();
+    let (before, held_before) = (counts(), held.load(Ordering::Relaxed));
+    let text = "SELECT l_comment, l_orderkey FROM lineitem ORDER BY l_comment, l_orderkey";
+    let count = {
+        let mut statement = session.sql().prepare(text).unwrap();
+        let rows = statement.query_map([], |_| Ok(())).unwrap();
+        rows.inspect(|row| assert!(row.is_ok())).count()
+    };
+    let after = counts();
+    let (files, asked) = (
+        after.files - before.files,
+        after.asked_write_bytes - before.asked_write_bytes,
+    );
+    let holds = held.load(Ordering::Relaxed) - held_before;
+    println!("a sort of {count} rows: {asked} bytes in {files} files, which hold {holds}");
+    assert!(count == 60_175 && asked > 1 << 20 && after.open == 0);
+    assert!(
+        holds >= asked && holds - asked < files * 4096,
+        "{holds} held, {asked} asked"
+    );
+    let (before, held_before) = (after, held.load(Ordering::Relaxed));
+    // Those that read their tables in order: the others seek for long with so small a cache.
+    let mut asks = of_stream(small(), 7, 1, 0);
+    asks.retain(|ask| [1, 13, 16, 18].contains(&ask.question.number()));
+    let asked = sqlite::Questions {
+        users: vec![asks],
+        text: Text::Grouped,
+        limit: LIMIT,
+        slice_ns: SLICE_NS,
+    };
+    let answered = sqlite::ask_questions(vec![session], &asked, &Arc::new(AtomicBool::new(false)))
+        .unwrap()
+        .0;
+    let after = counts();
+    let of_questions: u64 = answered.asked.iter().filter_map(|one| one.temp_bytes).sum();
+    let asked = after.asked_write_bytes - before.asked_write_bytes;
+    let sent = after.write_bytes - before.write_bytes;
+    let holds = held.load(Ordering::Relaxed) - held_before;
+    println!("questions: {asked} bytes asked, {sent} sent in whole blocks, {holds} held at the end");
+    assert_eq!(of_questions, asked);
+    assert!(
+        (sent as f64 / asked as f64 - 1.0).abs() < 0.05,
+        "{sent} sent, {asked} asked"
+    );
+    assert!(holds <= sent);
+    drop(place);
+    assert!(
+        std::fs::read_dir(dir.path()).unwrap().count() <= 3,
+        "no temporary file is left"
+    );
 }
 
 #[test]

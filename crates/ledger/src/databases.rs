@@ -9,8 +9,8 @@ use crate::insert::{insert, insert_all};
 use crate::rows::columns::columns;
 use crate::rows::{
     AnswerRow, BulkLoadRow, ConditionRow, Database, DatabaseId, DatabaseRow, DatabaseSetting, DecisionSupport,
-    GrowthRow, InTrial, LoadStep, OfPhase, OfStep, OrderEntry, PhaseId, SpaceRow, StepHistogram, TransactionRow,
-    TrialId, WaitRow,
+    GrowthRow, InTrial, LoadStep, OfPhase, OfStep, OrderEntry, PhaseId, RefreshRow, SpaceRow, StepHistogram,
+    TransactionRow, TrialId, WaitRow,
 };
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -81,11 +81,13 @@ impl Ledger {
     /// [`LedgerError`], as every act of reading.
     pub fn decision_supports(&self) -> Result<Vec<OfPhase<DecisionSupport>>, LedgerError> {
         let mut answers = self.grouped::<PhaseId, _>("answer", "rowid")?;
+        let mut refreshes = self.grouped::<PhaseId, _>("refresh", "rowid")?;
         let rows = self.table::<PhaseId, DecisionSupport>("decision_support", "phase")?;
         let row = |(phase, asked)| OfPhase {
             phase,
             row: DecisionSupport {
                 answers: answers.remove(&phase).unwrap_or_default(),
+                refreshes: refreshes.remove(&phase).unwrap_or_default(),
                 ..asked
             },
         };
@@ -129,8 +131,9 @@ columns!(Database: engine, version, access, managed; settings);
 columns!(DatabaseSetting: name, value, source);
 columns!(OrderEntry: users, warehouses, items, customers, isolation, arrival, pauses, home, storage_told_by;
     transactions, conditions, waits, steps);
-columns!(DecisionSupport: scale, users, text, limit_ns, past_limit; answers);
+columns!(DecisionSupport: scale, users, text, limit_ns, past_limit; answers, refreshes);
 columns!(AnswerRow: user, question, variant, users, began_ns, elapsed_ns, rows, digest, temp_bytes);
+columns!(RefreshRow: orders, lines, insert_ns, delete_ns);
 columns!(TransactionRow: class, serialisation_failures, deadlocks, limit_ns);
 columns!(ConditionRow: moment, condition, says, found);
 columns!(WaitRow: what, blob, count, total_ns);
@@ -164,7 +167,8 @@ pub(crate) fn insert_questions(
     asked: &DecisionSupport,
 ) -> rusqlite::Result<()> {
     insert(connection, "decision_support", &phase, asked)?;
-    insert_all(connection, "answer", &phase, &asked.answers)
+    insert_all(connection, "answer", &phase, &asked.answers)?;
+    insert_all(connection, "refresh", &phase, &asked.refreshes)
 }
 
 pub(crate) fn insert_bulk_loads(

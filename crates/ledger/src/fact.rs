@@ -49,6 +49,8 @@ committed_words! {
         Data = "data",
         /// The redo log.
         Redo = "redo",
+        /// Temporary files of a database.
+        Temp = "temp",
     }
 }
 

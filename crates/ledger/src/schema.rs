@@ -147,6 +147,10 @@ CREATE TABLE answer (
     variant INTEGER NOT NULL, users INTEGER NOT NULL, began_ns INTEGER NOT NULL, elapsed_ns INTEGER NOT NULL,
     rows INTEGER NOT NULL, digest TEXT NOT NULL, temp_bytes INTEGER);
 CREATE INDEX answer_by_phase ON answer (phase);
+CREATE TABLE refresh (
+    phase INTEGER NOT NULL REFERENCES decision_support(phase), orders INTEGER NOT NULL, lines INTEGER NOT NULL,
+    insert_ns INTEGER NOT NULL, delete_ns INTEGER NOT NULL);
+CREATE INDEX refresh_by_phase ON refresh (phase);
 CREATE TABLE bulk_load (
     phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, rows INTEGER NOT NULL,
     elapsed_ns INTEGER NOT NULL, settle_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));

@@ -143,9 +143,11 @@ const SPILLED_BYTES: f64 = 0.3e9;
 /// Users whose questions spill at the same time: of many, most wait.
 const SPILLING_MAX: u32 = 10;
 
-/// Bytes of decision support: tables, keys, and temporary files of its users.
-pub(crate) fn questions_bytes(tpch: &Tpch) -> u64 {
+/// Bytes of decision support beside each other: tables, keys, and temporary files of its users where they have no LUNs
+/// of their own.
+pub(crate) fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
     let spilling = match tpch.run {
+        _ if stack.temp.is_some() => 0,
         TpchRun::Streams(streams) => streams,
         TpchRun::Power | TpchRun::Users { .. } => tpch.users_most().min(SPILLING_MAX),
     };

@@ -131,11 +131,7 @@ pub(crate) fn obstacle(study: &Study) -> Option<Obstacle> {
 fn shared_luns(study: &Study) -> Option<Obstacle> {
     let mut taken: BTreeSet<&String> = BTreeSet::new();
     for stack in &study.stacks {
-        if let Some(set) = [&stack.data, &stack.redo]
-            .into_iter()
-            .flatten()
-            .find(|set| !taken.insert(*set))
-        {
+        if let Some(set) = stack.lun_sets().find(|set| !taken.insert(*set)) {
             return Some(Obstacle::new(
                 format!("more than one stack is built on the LUN set {set:?}"),
                 "give each stack LUN sets of its own, alike in number and size",

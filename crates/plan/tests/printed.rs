@@ -164,10 +164,13 @@ const QUESTIONS: &str = r#"
 name = "questions"
 [luns.data]
 files = { size = "4GiB" }
+[luns.temp]
+files = { size = "1GiB" }
 [[stack]]
 name = "ext4"
 kind = "ext4"
 data = "data"
+temp = "temp"
 database = { engine = "postgres" }
 [[phase]]
 name = "streams"

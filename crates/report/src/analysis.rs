@@ -12,6 +12,7 @@ use crate::ranking::changes::Change;
 use crate::ranking::not_tested::{BulkRatio, NotTested};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
+use crate::ranking::temporary::TemporarySpace;
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
 use crate::stacks::cost::Cost;
 use crate::stacks::databases::DatabaseOfStack;
@@ -54,6 +55,9 @@ pub struct Analysis {
     /// Phases against earlier ones on the same stack, with plain 95 % intervals: not tested, and any slowdown within a
     /// trial is in them.
     pub changes: Vec<Change>,
+    /// What temporary files on LUNs of their own change, and whether they explain a difference between stacks, with
+    /// plain 95 % intervals: not tested.
+    pub temporary: TemporarySpace,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
     /// Real databases, by stack.
@@ -325,6 +329,7 @@ impl Analysis {
             comparisons: Vec::new(),
             contrasts: Vec::new(),
             changes: Vec::new(),
+            temporary: TemporarySpace::default(),
             not_tested: Vec::new(),
             databases: Vec::new(),
             bulk_ratios: Vec::new(),

@@ -13,6 +13,7 @@ use crate::ranking::changes::changes;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
 use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
+use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
 use crate::stacks::databases::databases;
@@ -56,6 +57,7 @@ impl Analysis {
             pairs_alike: pairs_alike(book, &ranking),
             not_tested: not_tested(book, &ranking.pairs, &ranking.dropped)?,
             changes: changes(book, &ranking.dropped)?,
+            temporary: temporary(book, &ranking.dropped)?,
             contrasts,
             databases: databases(book),
             bulk_ratios: bulk_ratios(book, &ranking.dropped),

@@ -71,6 +71,7 @@ pub use ranking::machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOC
 pub use ranking::not_tested::{BulkRatio, NotTested};
 pub use ranking::pairs::Unranked;
 pub use ranking::rank::DroppedBlock;
+pub use ranking::temporary::{Explains, TempApart, TempExplained, TempRatio, TemporarySpace};
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
 pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};

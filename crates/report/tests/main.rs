@@ -25,4 +25,5 @@ mod serving;
 mod sheet;
 mod sizing;
 mod storage;
+mod temporary;
 mod verdicts;

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut Journal) -> Result<Built, StackError> {
     let mark = journal.mark();
     work_dir.check()?;
-    let all = places.data.iter().chain(&places.redo);
+    let all = places.all();
     let devices: Vec<PathBuf> = all.filter(|place| device::is_block(place)).cloned().collect();
     journal.run().part(&devices)?;
     check(stack, places)?;
@@ -69,7 +69,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             cure: cure.to_owned(),
         })
     };
-    for place in places.data.iter().chain(&places.redo) {
+    for place in places.all() {
         // A disk group works on LUN files as well: those are made new for it and removed with the run.
         let file = stack.kind.takes_lun_files() && place.is_file();
         if !device::is_block(place) && !file {
@@ -79,7 +79,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             );
         }
     }
-    let all: Vec<PathBuf> = places.data.iter().chain(&places.redo).map(|p| resolve(p)).collect();
+    let all: Vec<PathBuf> = places.all().map(|p| resolve(p)).collect();
     if let Some((_, twice)) = all.iter().enumerate().find(|(i, p)| all[..*i].contains(p)) {
         return refuse(
             &format!("{} is used twice", twice.display()),
@@ -99,15 +99,15 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             "name a LUN set: redo = \"...\"",
         ),
         StackKind::Raw => Ok(()),
-        StackKind::FileSystem(made) if !made.row().several_luns && count.max(places.redo.len()) > 1 => refuse(
+        StackKind::FileSystem(made) if !made.row().several_luns && most_of(places) > 1 => refuse(
             &format!(
-                "{} takes one LUN each for data and redo in this version",
+                "{} takes one LUN each for data, redo and temp in this version",
                 made.row().name
             ),
             "give its LUN sets count = 1, or use btrfs",
         ),
         StackKind::Volume(volume) if least_of(places, volume.reserve) < volume.least_luns().0 => refuse(
-            "its layout needs more LUNs for data or redo than there are",
+            "its layout needs more LUNs for data, redo or temp than there are",
             "give its LUN sets a higher count, or choose another layout",
         ),
         StackKind::FileSystem(made) if count < made.least_luns().0 => refuse(
@@ -118,11 +118,18 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     }
 }
 
-/// LUNs of the smaller of both sets, without those in reserve.
+/// LUNs of the smallest of its sets, without those in reserve.
 fn least_of(places: &Places, reserve: u32) -> usize {
-    let redo = Some(places.redo.len()).filter(|count| *count > 0);
+    let others = [places.redo.len(), places.temp.len()]
+        .into_iter()
+        .filter(|count| *count > 0);
     let data = places.data.len().saturating_sub(reserve as usize);
-    redo.unwrap_or(usize::MAX).min(data)
+    others.fold(data, usize::min)
+}
+
+/// LUNs of the largest of its sets.
+fn most_of(places: &Places) -> usize {
+    places.data.len().max(places.redo.len()).max(places.temp.len())
 }
 
 fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
@@ -192,7 +199,7 @@ fn raw_volumes(asked: &Volume, places: &Places, mark: Mark, journal: &mut Journa
     let manager = &asked.manager;
     let (data, mut facts) = volume::build(manager, (&places.data, asked.reserve), &places.marker, journal)?;
     let (redo, of_redo) = volume::build(manager, (&places.redo, 0), &places.marker, journal)?;
-    facts.extend(redo_facts(of_redo));
+    facts.extend(facts_of("redo", of_redo));
     let device = data.device();
     let bytes = device::size(&device)
         .map_err(|e| StackError::path("find the size of", &device, e, "check that the device is there"))?;
@@ -208,8 +215,11 @@ fn raw_volumes(asked: &Volume, places: &Places, mark: Mark, journal: &mut Journa
     })
 }
 
-fn redo_facts(facts: Vec<(String, String)>) -> impl Iterator<Item = (String, String)> {
-    facts.into_iter().map(|(key, value)| (format!("redo {key}"), value))
+/// Facts of what is not the data's: their keys begin with its role.
+fn facts_of(role: &'static str, facts: Vec<(String, String)>) -> impl Iterator<Item = (String, String)> {
+    facts
+        .into_iter()
+        .map(move |(key, value)| (format!("{role} {key}"), value))
 }
 
 /// Clears the devices for a disk group; the engine, which holds its extent map, makes it.
@@ -218,6 +228,7 @@ fn disk_group(group: &DiskGroup, places: &Places, journal: &mut Journal) -> Resu
     let mut owners = Owners {
         data: device::uuid(journal.run_id(), journal.mark().0, &places.data[0]),
         redo: None,
+        temp: None,
     };
     let mut usable_bytes = 0;
     let members = places.data.len().saturating_sub(group.reserve as usize);
@@ -235,17 +246,22 @@ fn disk_group(group: &DiskGroup, places: &Places, journal: &mut Journal) -> Resu
         // over disks is not exact.
         usable_bytes += (bytes.saturating_sub(16 * group.au.0) as f64 * 0.97) as u64;
     }
-    if let Some(first) = places.redo.first() {
-        let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
-        for path in places.redo.iter().filter(|path| device::is_block(path)) {
-            claim(path, "diskgroup", uuid, &places.marker, journal)?;
-        }
-        owners.redo = Some(uuid);
-    }
+    owners.redo = claim_group(&places.redo, &places.marker, journal)?;
+    owners.temp = claim_group(&places.temp, &places.marker, journal)?;
     Ok(Built {
         usable_bytes: Some(usable_bytes / u64::from(group.redundancy.copies())),
         ..Built::on(Ground::Group(owners), places, layers("diskgroup", &places.data), mark)
     })
+}
+
+/// Clears the LUNs of a group beside that of the data; gives the UUID to make it with, if there are any.
+fn claim_group(luns: &[PathBuf], marker: &str, journal: &mut Journal) -> Result<Option<[u8; 16]>, StackError> {
+    let Some(first) = luns.first() else { return Ok(None) };
+    let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
+    for path in luns.iter().filter(|path| device::is_block(path)) {
+        claim(path, "diskgroup", uuid, marker, journal)?;
+    }
+    Ok(Some(uuid))
 }
 
 /// LUNs for pools that a process makes which speaks for itself.
@@ -281,15 +297,23 @@ fn file_systems(
     let mut made = vec![first];
     let mut facts = data.facts;
     let mut mounts = vec![data_place.clone()];
-    if !places.redo.is_empty() {
-        let name = own_name(journal, stack, "-redo");
-        let base = self::base(stack, (&places.redo, 0), &places.marker, journal)?;
-        let (redo, second) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
+    let (mut redo_place, mut temp) = (data_place.clone(), None);
+    for (role, luns) in [("redo", &places.redo), ("temp", &places.temp)] {
+        if luns.is_empty() {
+            continue;
+        }
+        let name = own_name(journal, stack, &format!("-{role}"));
+        let base = self::base(stack, (luns, 0), &places.marker, journal)?;
+        let (recipe, other) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
         volumes.extend(base.volume);
-        let place = second.place.path().to_owned();
-        made.push(second);
-        facts.extend(redo_facts(redo.facts));
-        mounts.push(place);
+        let place = other.place.path().to_owned();
+        made.push(other);
+        facts.extend(facts_of(role, recipe.facts));
+        mounts.push(place.clone());
+        match role {
+            "redo" => redo_place = place,
+            _ => temp = Some(place),
+        }
     }
     let stat = rustix::fs::statvfs(&data_place)
         .map_err(|e| StackError::path("look at", &data_place, e, "check the kernel log (dmesg)"))?;
@@ -300,10 +324,11 @@ fn file_systems(
     };
     let ground = Ground::Files(FilePair {
         data: data_place.join("data"),
-        redo: mounts.last().expect("the data is mounted").join("redo"),
+        redo: redo_place.join("redo"),
     });
     Ok(Built {
         mounts,
+        temp,
         facts,
         usable_bytes: Some(stat.f_bavail * stat.f_frsize),
         made,

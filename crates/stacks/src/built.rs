@@ -21,11 +21,16 @@ pub struct Built {
     pub devices: Vec<PathBuf>,
     /// How many of them are the data's, the first ones.
     pub data_devices: usize,
+    /// How many of them are the temporary files', the last ones.
+    pub temp_devices: usize,
     /// Mount points, data first.
     pub mounts: Vec<PathBuf>,
+    /// The mount point of the file system for temporary files, which has LUNs of its own.
+    pub temp: Option<PathBuf>,
     /// From top to bottom: `["btrfs", "loop", "file"]`, `["raw", "device"]`, `["directory", "ext4"]`.
     pub layers: Vec<String>,
-    /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
+    /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ", of that of
+    /// temporary files by "temp ".
     pub facts: Vec<(String, String)>,
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off. `None`:
     /// nobody can see them.
@@ -44,9 +49,11 @@ impl Built {
     pub(crate) fn on(ground: Ground, places: &Places, layers: Vec<String>, mark: Mark) -> Built {
         Built {
             ground,
-            devices: places.data.iter().chain(&places.redo).cloned().collect(),
+            devices: places.all().cloned().collect(),
             data_devices: places.data.len(),
+            temp_devices: places.temp.len(),
             mounts: Vec::new(),
+            temp: None,
             layers,
             facts: Vec::new(),
             usable_bytes: None,
@@ -59,7 +66,13 @@ impl Built {
 
     /// The LUNs of the data, and those of the redo log.
     pub fn luns(&self) -> (&[PathBuf], &[PathBuf]) {
-        self.devices.split_at(self.data_devices)
+        let (luns, _temp) = self.devices.split_at(self.devices.len() - self.temp_devices);
+        luns.split_at(self.data_devices)
+    }
+
+    /// The LUNs of the temporary files.
+    pub fn temp_luns(&self) -> &[PathBuf] {
+        &self.devices[self.devices.len() - self.temp_devices..]
     }
 
     /// An error unless the paths of its directories still lead to what was made. To be asked before each use.

@@ -16,8 +16,17 @@ pub struct Places {
     pub data: Vec<PathBuf>,
     /// Devices for the redo log; empty: it lies beside the data.
     pub redo: Vec<PathBuf>,
+    /// Devices for temporary files of a database; empty: they lie beside the data.
+    pub temp: Vec<PathBuf>,
     /// First line left on a device after use (`luns::MARKER`), so that the next run may use it.
     pub marker: String,
+}
+
+impl Places {
+    /// All of them, data first, then the redo log's, then the temporary files'.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.data.iter().chain(&self.redo).chain(&self.temp)
+    }
 }
 
 /// UUIDs under which LUNs were journalled. A disk group must be made with its own, and a pool with the name made of it
@@ -28,6 +37,8 @@ pub struct Owners {
     pub data: [u8; 16],
     /// Of the redo log's, if it has some; the data's own where both belong to one pool.
     pub redo: Option<[u8; 16]>,
+    /// Of the temporary files', if they have some.
+    pub temp: Option<[u8; 16]>,
 }
 
 impl Owners {

@@ -67,6 +67,7 @@ fn stack(name: &str) -> Stack {
         kind: StackKind::Directory { path: "/srv".into() },
         data: None,
         redo: None,
+        temp: None,
         access: Access::Buffered,
         inject: Inject::default(),
         engine: plan::Engine::Pages,

@@ -68,6 +68,7 @@ impl Bench {
         Places {
             data: self.devices[..data].to_vec(),
             redo: self.devices[data..].to_vec(),
+            temp: Vec::new(),
             marker: MARKER.into(),
         }
     }
@@ -123,6 +124,7 @@ fn stack(name: &str, kind: StackKind) -> Stack {
         kind,
         data: Some("data".into()),
         redo: Some("redo".into()),
+        temp: None,
         access: Access::Direct,
         inject: Inject::default(),
         engine: plan::Engine::Pages,
@@ -494,6 +496,7 @@ fn victim() {
         let places = Places {
             data: devices[..1].to_vec(),
             redo: devices[1..].to_vec(),
+            temp: Vec::new(),
             marker: MARKER.into(),
         };
         allow(&mut journal, &devices);

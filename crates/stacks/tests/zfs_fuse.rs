@@ -66,6 +66,7 @@ impl Bench {
         Places {
             data: self.devices[..data].to_vec(),
             redo: self.devices[data..].to_vec(),
+            temp: Vec::new(),
             marker: MARKER.into(),
         }
     }
@@ -86,6 +87,7 @@ fn stack(zfs: Zfs) -> Stack {
         kind: StackKind::Zfs(zfs),
         data: Some("data".into()),
         redo: Some("redo".into()),
+        temp: None,
         access: Access::Direct,
         inject: Inject::default(),
         engine: plan::Engine::Pages,

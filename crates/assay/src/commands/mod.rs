@@ -40,7 +40,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Dg(command) => dg::dispatch(command),
         Command::DeviceService => Ok(lab::serve_devices()?),
         Command::SqliteSessions => Ok(lab::serve_sqlite_sessions()?),
-        Command::DecisionRows { scale } => Ok(lab::serve_decision_rows(scale)?),
+        Command::DecisionRows { scale, set } => Ok(lab::serve_decision_rows(scale, *set)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);

@@ -4,8 +4,11 @@
 //! Prevents: a test of the disk group that is in truth one of a file.
 #![allow(dead_code, clippy::unwrap_used, reason = "an example uses a part of it too")]
 
-use databases::sqlite::{DirectFiles, Place, Volume, VolumeSpec};
+use databases::sqlite::{
+    DirectFiles, NewFile, Place, Room, SqliteError, TEMP_DEPTH, TEMP_MEMORY, TempSpace, Volume, VolumeSpec,
+};
 use diskgroup::{DiskSpec, FileSpec, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use targets::{Access, FileId, OpenSpec, PsyncPort};
@@ -32,6 +35,8 @@ pub(crate) struct Stood {
     pub(crate) place: Place,
     _files: Option<DirectFiles>,
     group: Option<(Group<PsyncPort>, Grouped)>,
+    /// Files that were left by a crash, and that the group removed when it was opened.
+    pub(crate) removed: usize,
 }
 
 fn spec() -> VolumeSpec {
@@ -72,6 +77,7 @@ impl Ground {
                 place: Place::buffered(path),
                 _files: None,
                 group: None,
+                removed: 0,
             },
             Ground::Direct(path) => {
                 let files = DirectFiles::claim(path).unwrap();
@@ -79,10 +85,12 @@ impl Ground {
                     true => files.create(&PsyncPort::open, READERS, spec(), 7).unwrap(),
                     false => files.open(&PsyncPort::open, READERS, spec()).unwrap(),
                 };
+                let temp = TempSpace::in_directory(path.parent().unwrap());
                 Stood {
-                    place: Place::on(Arc::new(volume)).unwrap(),
+                    place: Place::with_temp(Arc::new(volume), Arc::new(temp)).unwrap(),
                     _files: Some(files),
                     group: None,
+                    removed: 0,
                 }
             }
             Ground::Group(disks) | Ground::Striped(disks) => {
@@ -90,16 +98,18 @@ impl Ground {
                     Ground::Striped(_) => Redundancy::External,
                     _ => Redundancy::Normal,
                 };
-                let group = if fresh {
-                    make_group(disks, redundancy)
+                let (group, removed) = if fresh {
+                    (make_group(disks, redundancy), 0)
                 } else {
                     open_group(disks)
                 };
                 let volume = volume(&group, disks, fresh);
+                let temp = temp_space(&group, disks);
                 Stood {
-                    place: Place::on(volume.clone()).unwrap(),
+                    place: Place::with_temp(volume.clone(), Arc::new(temp)).unwrap(),
                     _files: None,
                     group: Some((group, volume)),
+                    removed,
                 }
             }
         }
@@ -128,15 +138,62 @@ fn make_group(disks: &[PathBuf], redundancy: Redundancy) -> Group<PsyncPort> {
     group
 }
 
-fn open_group(disks: &[PathBuf]) -> Group<PsyncPort> {
+/// Deletes a scratch file.
+struct Gone(Group<PsyncPort>, String);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = self.0.delete_file(&self.1);
+    }
+}
+
+/// Temporary files on the group, each by a port of its own.
+fn temp_space(group: &Group<PsyncPort>, disks: &[PathBuf]) -> TempSpace {
+    let (group, disks) = (group.clone(), disks.to_vec());
+    TempSpace::new(move |number| {
+        let spec = FileSpec {
+            name: format!("temp{number}"),
+            size: 0,
+            redundancy: None,
+            stripe: Stripe::Coarse,
+        };
+        let full = |error: diskgroup::GroupError| SqliteError::Full {
+            file: "temporary".into(),
+            bytes: 0,
+            why: error.to_string(),
+        };
+        group.scratch_file(&spec).map_err(full)?;
+        let gone = Gone(group.clone(), spec.name.clone());
+        let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
+        let below = PsyncPort::open(&specs, TEMP_MEMORY, TEMP_DEPTH)?;
+        Ok(NewFile {
+            port: group.open(below, &[spec.name.as_str()]).map_err(full)?,
+            gone: Box::new(gone),
+            room: Room::Asked,
+        })
+    })
+}
+
+fn open_group(disks: &[PathBuf]) -> (Group<PsyncPort>, usize) {
     let options = MountOptions {
         names: disks.iter().map(|d| d.display().to_string()).collect(),
         ..MountOptions::default()
     };
-    Group::mount(below(disks, 4 << 20), &options).unwrap().0
+    let (group, mounted) = Group::mount(below(disks, 4 << 20), &options).unwrap();
+    (group, mounted.files_removed.len())
 }
 
 impl Stood {
+    /// Nothing takes space of the group but the files of the database and the metadata.
+    pub(crate) fn must_own_no_more(&self) {
+        let Some((group, _)) = &self.group else { return };
+        let (info, files) = (group.info(), group.files());
+        let names: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, BTreeSet::from(FILES));
+        let of_files: u64 = files.iter().map(|file| file.allocated_bytes).sum();
+        assert_eq!(info.free_bytes + info.metadata_bytes + of_files, info.total_bytes);
+    }
+
     /// Closes everything in good order; a group is checked, and must be sound. Sessions are gone by now.
     pub(crate) fn close(self) {
         drop(self.place);

@@ -44,6 +44,15 @@ pub struct Doubt {
     what: String,
 }
 
+impl Doubt {
+    pub(crate) fn of(table: Table, what: String) -> Doubt {
+        Doubt {
+            table: table.name(),
+            what,
+        }
+    }
+}
+
 impl Checksums {
     /// Of no rows.
     pub fn new(table: Table) -> Checksums {
@@ -77,10 +86,7 @@ impl Checksums {
     /// # Errors
     /// [`Doubt`]: which column, or how many rows.
     pub fn compare(&self, held: &Held) -> Result<(), Doubt> {
-        let doubt = |what| Doubt {
-            table: self.table.name(),
-            what,
-        };
+        let doubt = |what| Doubt::of(self.table, what);
         if u64::try_from(held.rows) != Ok(self.rows) {
             let what = format!("{} rows were written, {} are there", self.rows, held.rows);
             return Err(doubt(what));

@@ -23,6 +23,14 @@ const ROW_BYTES_MAX: u64 = 4096;
 /// Bytes read and written at once.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// Sets of new orders for refresh functions.
+pub const REFRESH_SETS: u32 = 1000;
+
+/// The key under which an order comes a second time: orders have the first eight of each 32 keys.
+fn spare_key(key: i64) -> i64 {
+    (key & !31) | ((key & 7) + 8)
+}
+
 /// What brings rows.
 pub trait Source: Sync {
     /// Starts to make the rows of all tables at this scale; the reader ends the generator when it is dropped.
@@ -30,6 +38,12 @@ pub trait Source: Sync {
     /// # Errors
     /// It does not start.
     fn begin(&self, scale: Scale) -> io::Result<Box<dyn Read + Send>>;
+
+    /// Starts to make the new orders of a set of refresh functions, and then their lines, as [`write_refresh`] does.
+    ///
+    /// # Errors
+    /// It does not start.
+    fn begin_refresh(&self, scale: Scale, set: u32) -> io::Result<Box<dyn Read + Send>>;
 }
 
 /// What went wrong with rows on their way.
@@ -71,10 +85,14 @@ impl Rows {
     /// # Errors
     /// The generator does not start.
     pub fn of(source: &dyn Source, scale: Scale) -> Result<Rows, RowsError> {
-        Ok(Rows {
-            from: BufReader::with_capacity(PIECE_BYTES, source.begin(scale)?),
+        Ok(Rows::on(source.begin(scale)?))
+    }
+
+    pub(super) fn on(from: Box<dyn Read + Send>) -> Rows {
+        Rows {
+            from: BufReader::with_capacity(PIECE_BYTES, from),
             line: String::new(),
-        })
+        }
     }
 
     /// The next row of a table, counted; `None` at its end. Without the end of its line.
@@ -134,6 +152,31 @@ pub fn write_rows(scale: Scale, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes the orders of a set of refresh functions under keys that no order has, then their lines.
+///
+/// # Errors
+/// Nobody reads them any more.
+///
+/// # Panics
+/// There is no such set.
+pub fn write_refresh(scale: Scale, set: u32, out: &mut dyn Write) -> io::Result<()> {
+    assert!(set < REFRESH_SETS, "set {set} of {REFRESH_SETS}");
+    let mut out = io::BufWriter::with_capacity(PIECE_BYTES, out);
+    // The generator counts its parts from 1.
+    let (factor, part, parts) = (scale.factor(), set as i32 + 1, REFRESH_SETS as i32);
+    for mut row in OrderGenerator::new(factor, part, parts).iter() {
+        row.o_orderkey = spare_key(row.o_orderkey);
+        write_row(&mut out, format_args!("{row}"))?;
+    }
+    writeln!(out, "{END}")?;
+    for mut row in LineItemGenerator::new(factor, part, parts).iter() {
+        row.l_orderkey = spare_key(row.l_orderkey);
+        write_row(&mut out, format_args!("{row}"))?;
+    }
+    writeln!(out, "{END}")?;
+    out.flush()
+}
+
 /// The generator writes `cell|cell|`; nothing in a cell is a bar, a tab or a backslash.
 fn write_row(out: &mut impl Write, row: std::fmt::Arguments<'_>) -> io::Result<()> {
     let mut line = String::with_capacity(256);
@@ -164,6 +207,10 @@ mod tests {
             all.truncate(self.0);
             Ok(Box::new(io::Cursor::new(all)))
         }
+
+        fn begin_refresh(&self, scale: Scale, set: u32) -> io::Result<Box<dyn Read + Send>> {
+            unreachable!("no set {set} of scale {scale:?} is asked for")
+        }
     }
 
     fn count(source: &Said) -> Result<Vec<u64>, RowsError> {
@@ -175,6 +222,22 @@ mod tests {
             all.push(sums.rows());
         }
         Ok(all)
+    }
+
+    #[test]
+    fn new_keys_are_free_and_unlike_each_other() {
+        // Orders have the keys 1 to 7, 32 to 39, and so on.
+        let keys: Vec<i64> = (1..=64).filter(|key| key & 31 < 8).collect();
+        let spare: Vec<i64> = keys.iter().map(|key| spare_key(*key)).collect();
+        assert!(
+            spare
+                .iter()
+                .all(|key| !keys.contains(key) && (8..16).contains(&(key & 31)))
+        );
+        assert_eq!(
+            spare.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            keys.len()
+        );
     }
 
     #[test]

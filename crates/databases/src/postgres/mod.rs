@@ -16,6 +16,7 @@ mod login;
 mod questions;
 #[doc(hidden)]
 pub mod readers;
+mod refresh;
 mod server;
 mod sessions;
 mod wire;
@@ -26,7 +27,10 @@ pub use connection::{Connection, TextRows};
 pub use error::PostgresError;
 pub use load::{LoadReport, create, load};
 pub use login::address::{Address, Host, PARAMETERS};
-pub use questions::{Questions, ask_questions, decision_support_checksums, load_decision_support};
+pub use questions::{
+    Questions, ask_questions, decision_support_checksums, load_decision_support, make_temp_tablespace,
+};
+pub use refresh::run_refresh;
 pub use server::cluster::{Cluster, Server, ServerFacts, recorded_settings};
 pub use server::counters::ServerCounters;
 pub use server::installs::{Install, OLDEST_MAJOR, choose, installs};

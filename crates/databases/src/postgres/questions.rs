@@ -12,6 +12,7 @@ use crate::decision_support::{
 };
 use crate::postgres::login::address::Address;
 use crate::postgres::wire::copy::Copy;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -69,6 +70,21 @@ pub fn load_decision_support(
         sums.compare(&held(&mut connection, *table)?)?;
     }
     Ok(loaded.iter().map(|(_, sums)| sums.rows()).sum())
+}
+
+/// Makes the tablespace of temporary files of this name in a directory that the server was given for it.
+///
+/// # Errors
+/// The server's.
+pub fn make_temp_tablespace(address: &Address, name: &str, dir: &Path) -> Result<(), PostgresError> {
+    assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "a plain name");
+    let dir = dir.to_string_lossy().replace('\'', "''");
+    let mut connection = Connection::open(address, &[])?;
+    connection.run(&format!(
+        "CREATE TABLESPACE {name} LOCATION E'{}'",
+        dir.replace('\\', "\\\\")
+    ))?;
+    Ok(())
 }
 
 /// Rows and checksums of a table as the server has them.

@@ -2,11 +2,13 @@
 //!
 //! Takes SQLite's calls with Rust's types, gives SQLite's result codes. A [`Site`] is what all connections of one
 //! database share: the volume, the locks, the index of the write-ahead log in memory of this process. Files that SQLite
-//! makes for itself and deletes when it closes them are kept in memory. Prevents: decisions in unsafe code.
+//! makes for itself and deletes when it closes them go where the site has a place for them, otherwise into memory.
+//! Prevents: decisions in unsafe code.
 
 use super::error::SqliteError;
 use super::layout::Role;
 use super::locks::{Held, Level, Locks, SLOTS};
+use super::temp::{Spill, TempSpace};
 use super::volume::Store;
 use rusqlite::ffi;
 use std::ffi::c_int;
@@ -30,6 +32,7 @@ struct Index {
 /// What the connections of one database share.
 pub(crate) struct Site {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) temp: Option<Arc<TempSpace>>,
     locks: Mutex<Locks>,
     index: Mutex<Index>,
 }
@@ -49,12 +52,29 @@ fn role_of(name: &str) -> Role {
 }
 
 impl Site {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Site {
+    pub(crate) fn new(store: Arc<dyn Store>, temp: Option<Arc<TempSpace>>) -> Site {
         Site {
             store,
+            temp,
             locks: Mutex::default(),
             index: Mutex::default(),
         }
+    }
+
+    /// The first error of the storage, taken.
+    pub(crate) fn take_error(&self) -> Option<String> {
+        let of_temp = || self.temp.as_ref().and_then(|temp| temp.take_error());
+        self.store.take_error().or_else(of_temp)
+    }
+
+    /// A file that SQLite makes for itself.
+    fn make_temp(&self) -> Result<Kind, c_int> {
+        let Some(temp) = &self.temp else {
+            return Ok(Kind::Memory(Vec::new()));
+        };
+        temp.create()
+            .map(Kind::Temp)
+            .map_err(|e| code(&e, ffi::SQLITE_CANTOPEN))
     }
 
     /// `SQLITE_ACCESS_EXISTS` and the like: a log or journal without a byte counts as none.
@@ -74,7 +94,9 @@ impl Site {
 
 enum Kind {
     Volume(Role),
-    /// Statement journals and the like: gone with the connection, so they need no storage.
+    /// Sorters, tables of a statement, statement journals: gone when they are closed.
+    Temp(Box<dyn Spill>),
+    /// The same without a place for them.
     Memory(Vec<u8>),
 }
 
@@ -107,9 +129,10 @@ impl Handle {
             }
             site.store.create(role).map_err(|e| code(&e, ffi::SQLITE_CANTOPEN))?;
         }
+        let kind = role.map_or_else(|| site.make_temp(), |role| Ok(Kind::Volume(role)))?;
         Ok(Handle {
             site,
-            kind: role.map_or(Kind::Memory(Vec::new()), Kind::Volume),
+            kind,
             level: Level::None,
             held: Held::default(),
             mapped: false,
@@ -122,12 +145,14 @@ impl Handle {
         self.unmap();
     }
 
-    pub(crate) fn read(&self, offset: u64, to: &mut [u8]) -> Answer {
-        let read = match &self.kind {
+    pub(crate) fn read(&mut self, offset: u64, to: &mut [u8]) -> Answer {
+        let read = match &mut self.kind {
             Kind::Volume(role) => {
                 let read = self.site.store.read(*role, offset, to);
                 read.map_err(|_| ffi::SQLITE_IOERR_READ)?
             }
+            // What is gathered is written before it is read.
+            Kind::Temp(file) => file.read(offset, to).map_err(|e| code(&e, ffi::SQLITE_IOERR_READ))?,
             Kind::Memory(bytes) => {
                 let from = bytes.get(offset as usize..).unwrap_or_default();
                 let len = from.len().min(to.len());
@@ -148,6 +173,7 @@ impl Handle {
                 let written = self.site.store.write(*role, offset, data);
                 written.map_err(|e| code(&e, ffi::SQLITE_IOERR_WRITE))
             }
+            Kind::Temp(file) => file.write(offset, data).map_err(|e| code(&e, ffi::SQLITE_IOERR_WRITE)),
             Kind::Memory(bytes) => {
                 let (from, to) = (offset as usize, offset as usize + data.len());
                 bytes.resize(bytes.len().max(to), 0);
@@ -163,6 +189,10 @@ impl Handle {
                 let cut = self.site.store.truncate(*role, size);
                 cut.map_err(|e| code(&e, ffi::SQLITE_IOERR_TRUNCATE))
             }
+            Kind::Temp(file) => {
+                file.truncate(size);
+                Ok(())
+            }
             Kind::Memory(bytes) => {
                 bytes.truncate(size as usize);
                 Ok(())
@@ -173,13 +203,15 @@ impl Handle {
     pub(crate) fn sync(&self) -> Answer {
         match self.kind {
             Kind::Volume(role) => self.site.store.sync(role).map_err(|_| ffi::SQLITE_IOERR_FSYNC),
-            Kind::Memory(_) => Ok(()),
+            // Nobody looks for them after a crash.
+            Kind::Temp(_) | Kind::Memory(_) => Ok(()),
         }
     }
 
     pub(crate) fn size(&self) -> u64 {
         match &self.kind {
             Kind::Volume(role) => self.site.store.size(*role),
+            Kind::Temp(file) => file.size(),
             Kind::Memory(bytes) => bytes.len() as u64,
         }
     }

@@ -8,6 +8,7 @@ use super::counts::IoCounts;
 use super::error::SqliteError;
 use super::handle::Site;
 use super::layout::Role;
+use super::temp::{TempCounts, TempSpace};
 use super::vfs::Registered;
 use super::volume::Volume;
 use rusqlite::{Connection, OpenFlags};
@@ -37,6 +38,15 @@ pub enum Synchronous {
     Extra,
 }
 
+/// Where a connection keeps what it sorts and groups.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TempStore {
+    /// In memory.
+    Memory,
+    /// In files of the place, once the connection's cache is full.
+    Files,
+}
+
 /// Settings of a database and of each connection to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
@@ -52,6 +62,8 @@ pub struct Settings {
     pub wal_autocheckpoint_pages: u32,
     /// How long a statement waits for another connection's lock.
     pub busy_timeout: Duration,
+    /// Where temporary tables and sorts go.
+    pub temp: TempStore,
 }
 
 impl Default for Settings {
@@ -63,6 +75,7 @@ impl Default for Settings {
             synchronous: Synchronous::Full,
             wal_autocheckpoint_pages: 1000,
             busy_timeout: Duration::from_secs(60),
+            temp: TempStore::Memory,
         }
     }
 }
@@ -72,6 +85,13 @@ impl Settings {
         match self.journal {
             Journal::Wal => "wal",
             Journal::Delete => "delete",
+        }
+    }
+
+    fn temp_word(&self) -> &'static str {
+        match self.temp {
+            TempStore::Memory => "MEMORY",
+            TempStore::Files => "FILE",
         }
     }
 
@@ -95,7 +115,11 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 #[derive(Clone)]
 enum Way {
-    Buffered(PathBuf),
+    Buffered {
+        path: PathBuf,
+        /// The directory of temporary files; `None`: where SQLite would have them.
+        temp: Option<PathBuf>,
+    },
     Volume(Arc<Registered>),
 }
 
@@ -118,8 +142,35 @@ impl Place {
     /// connection.
     pub fn buffered(path: &Path) -> Place {
         Place {
-            way: Way::Buffered(path.to_path_buf()),
+            way: Way::Buffered {
+                path: path.to_path_buf(),
+                temp: None,
+            },
         }
+    }
+
+    /// The same with temporary files in a directory. SQLite has one such directory in a process: who closes the last
+    /// connection calls [`Place::forget_temp`].
+    pub fn buffered_with_temp(path: &Path, temp: &Path) -> Place {
+        Place {
+            way: Way::Buffered {
+                path: path.to_path_buf(),
+                temp: Some(temp.to_path_buf()),
+            },
+        }
+    }
+
+    /// SQLite's temporary files go again where they went without [`Place::buffered_with_temp`].
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn forget_temp(&self) -> Result<(), SqliteError> {
+        let Way::Buffered { temp: Some(_), .. } = self.way else {
+            return Ok(());
+        };
+        let text = "PRAGMA temp_store_directory = ''";
+        let done = Connection::open_in_memory().and_then(|connection| connection.execute_batch(text));
+        done.map_err(|source| self.error(text, source))
     }
 
     /// A volume. Who keeps a count of it gets its ports back when all places and sessions are gone.
@@ -127,7 +178,25 @@ impl Place {
     /// # Errors
     /// [`SqliteError::Setting`] when SQLite takes no VFS.
     pub fn on<P: Port + Send + 'static>(volume: Arc<Volume<P>>) -> Result<Place, SqliteError> {
-        let site = Arc::new(Site::new(volume));
+        Place::made(volume, None)
+    }
+
+    /// The same with a place for temporary files, which are otherwise kept in memory.
+    ///
+    /// # Errors
+    /// As [`Place::on`].
+    pub fn with_temp<P: Port + Send + 'static>(
+        volume: Arc<Volume<P>>,
+        temp: Arc<TempSpace>,
+    ) -> Result<Place, SqliteError> {
+        Place::made(volume, Some(temp))
+    }
+
+    fn made<P: Port + Send + 'static>(
+        volume: Arc<Volume<P>>,
+        temp: Option<Arc<TempSpace>>,
+    ) -> Result<Place, SqliteError> {
+        let site = Arc::new(Site::new(volume, temp));
         let registered = Registered::new(site).ok_or(SqliteError::Setting {
             what: "SQLite takes no VFS".into(),
             cure: "free memory",
@@ -140,8 +209,16 @@ impl Place {
     /// I/O of the volume so far; `None` through the page cache, where SQLite's own VFS does not count.
     pub fn counts(&self) -> Option<IoCounts> {
         match &self.way {
-            Way::Buffered(_) => None,
+            Way::Buffered { .. } => None,
             Way::Volume(registered) => Some(registered.site().store.counts()),
+        }
+    }
+
+    /// Temporary files so far; `None` where they are in memory, or SQLite's own VFS has them and does not count.
+    pub fn temp_counts(&self) -> Option<TempCounts> {
+        match &self.way {
+            Way::Buffered { .. } => None,
+            Way::Volume(registered) => registered.site().temp.as_ref().map(|temp| temp.counts()),
         }
     }
 
@@ -154,7 +231,7 @@ impl Place {
         for role in Role::ALL {
             sizes[role.index()] = match &self.way {
                 Way::Volume(registered) => registered.site().store.size(role),
-                Way::Buffered(path) => match std::fs::metadata(beside(path, role)) {
+                Way::Buffered { path, .. } => match std::fs::metadata(beside(path, role)) {
                     Ok(found) => found.len(),
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
                     Err(source) => {
@@ -174,7 +251,7 @@ impl Place {
     /// Bytes that the file below has, with the room it has to grow; `None` where the operating system keeps that.
     pub fn allocated_bytes(&self, role: Role) -> Option<u64> {
         match &self.way {
-            Way::Buffered(_) => None,
+            Way::Buffered { .. } => None,
             Way::Volume(registered) => Some(registered.site().store.allocated(role)),
         }
     }
@@ -186,7 +263,7 @@ impl Place {
     pub fn connect(&self, settings: &Settings) -> Result<Session, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = match &self.way {
-            Way::Buffered(path) => Connection::open_with_flags(path, flags),
+            Way::Buffered { path, .. } => Connection::open_with_flags(path, flags),
             Way::Volume(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
         };
         let connection = opened.map_err(|source| self.error("open the database", source))?;
@@ -201,8 +278,8 @@ impl Place {
 
     fn error(&self, what: &str, source: rusqlite::Error) -> SqliteError {
         let storage = match &self.way {
-            Way::Buffered(_) => None,
-            Way::Volume(registered) => registered.site().store.take_error(),
+            Way::Buffered { .. } => None,
+            Way::Volume(registered) => registered.site().take_error(),
         };
         let cure = match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => "free space on the stack, or ask for less data",
@@ -280,7 +357,11 @@ impl Session {
         timeout.map_err(|source| self.error("set the busy timeout", source))?;
         set("page_size", settings.page_bytes.to_string())?;
         set("mmap_size", "0".into())?;
-        set("temp_store", "MEMORY".into())?;
+        if let Way::Buffered { temp: Some(dir), .. } = &self.place.way {
+            let dir = dir.to_string_lossy().replace('\'', "''");
+            set("temp_store_directory", format!("'{dir}'"))?;
+        }
+        set("temp_store", settings.temp_word().into())?;
         set("cache_size", settings.cache_size().to_string())?;
         set("synchronous", settings.synchronous_number().to_string())?;
         set("journal_mode", settings.journal_word().into())?;
@@ -321,7 +402,7 @@ impl Session {
     pub fn facts(&self) -> Result<Vec<(String, String)>, SqliteError> {
         let mut facts = vec![("sqlite version".to_string(), rusqlite::version().to_string())];
         let access = match &self.place.way {
-            Way::Buffered(_) => "the operating system's files, through the page cache",
+            Way::Buffered { .. } => "the operating system's files, through the page cache",
             Way::Volume(_) => "a VFS of assay on a port: direct I/O, nothing cached below SQLite's own pages",
         };
         facts.push(("sqlite files by".to_string(), access.to_string()));

@@ -7,11 +7,12 @@
 use super::counts::CacheCounts;
 use super::error::SqliteError;
 use super::place::Session;
+use super::refresh::{bind, insert_sql};
 use crate::decision_support::{
-    Answered, Ask, Asker, Cell, Checksums, ColumnKind, Dialect, Held, Rows, Scale, Source, Stop, Stream, Table, Text,
-    Unanswered, checksum_sql, drive_streams, hundredths,
+    Answered, Ask, Asker, Cell, Checksums, Dialect, Held, Rows, Scale, Source, Stop, Stream, Table, Text, Unanswered,
+    checksum_sql, drive_streams,
 };
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::types::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,24 +54,13 @@ pub fn load_decision_support(session: &Session, scale: Scale, source: &dyn Sourc
 }
 
 fn load_table(session: &Session, table: Table, rows: &mut Rows) -> Result<Checksums, SqliteError> {
-    let places = vec!["?"; table.columns().len()].join(", ");
-    let text = format!("INSERT INTO {} VALUES ({places})", table.name());
+    let text = insert_sql(table);
     let failed = |e| session.error(&text, e);
     let mut insert = session.sql().prepare(&text).map_err(failed)?;
     session.sql().execute_batch("BEGIN").map_err(failed)?;
     let mut sums = Checksums::new(table);
     while let Some(row) = rows.next(table, &mut sums)? {
-        for ((nth, cell), column) in row.split('\t').enumerate().zip(table.columns()) {
-            // What is no number would have been no row.
-            let bound = match column.kind {
-                ColumnKind::Int | ColumnKind::Big => ValueRef::Integer(cell.parse().unwrap_or_default()),
-                ColumnKind::Hundredths => ValueRef::Integer(hundredths(cell).unwrap_or_default()),
-                ColumnKind::Day | ColumnKind::Fixed(_) | ColumnKind::Varying(_) => ValueRef::Text(cell.as_bytes()),
-            };
-            insert
-                .raw_bind_parameter(nth + 1, ToSqlOutput::Borrowed(bound))
-                .map_err(failed)?;
-        }
+        bind(table, row, &mut insert).map_err(failed)?;
         insert.raw_execute().map_err(failed)?;
         if sums.rows().is_multiple_of(LOAD_ROWS) {
             session.sql().execute_batch("COMMIT; BEGIN").map_err(failed)?;
@@ -170,6 +160,11 @@ impl Asker for User<'_> {
             Some(rusqlite::ErrorCode::OperationInterrupted) => Unanswered::Ended,
             _ => Unanswered::Failed(self.session.error(sql, error)),
         })
+    }
+
+    fn temp_bytes(&mut self) -> Result<Option<u64>, SqliteError> {
+        let counts = self.session.place().temp_counts();
+        Ok(counts.map(|counts| counts.asked_write_bytes))
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) const OWNER_MEMORY: u64 = 4 << 20;
 pub(super) const OWNER_DEPTH: usize = 64;
 const GROUP: &str = "assay";
 const REDO_GROUP: &str = "assay-redo";
+const TEMP_GROUP: &str = "assay-temp";
 pub(crate) const DATA: &str = "data";
 pub(crate) const REDO: &str = "redo";
 
@@ -277,17 +278,36 @@ impl Grouped {
 /// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which
 /// makes and removes files as it goes.
 pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
-    let files = writing(&built.devices);
+    let (devices, _) = built.luns();
+    let files = writing(devices);
     let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
-    let group = Asked::of(stack)?.create(owner, &built.devices, owners(built)?.data)?;
+    let group = Asked::of(stack)?.create(owner, devices, owners(built)?.data)?;
     Ok((group, files))
 }
 
-/// The same group again, from its disks: for another process, when this one has closed it.
-pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+/// The same on the LUNs of temporary files, where they have some.
+pub(crate) fn temp_for_sql(stack: &Stack, built: &Built) -> anyhow::Result<Option<(Group<PsyncPort>, Vec<OpenSpec>)>> {
+    let (devices, Some(uuid)) = (built.temp_luns(), owners(built)?.temp) else {
+        return Ok(None);
+    };
     let files = writing(devices);
     let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
-    Ok((Group::mount(owner, &mounting(GROUP, names(devices)))?.0, files))
+    let asked = Asked {
+        reserve: 0,
+        ..Asked::of(stack)?
+    };
+    let disks = asked.disks("temp", devices, 0)?;
+    let group = Group::create(owner, &asked.spec(TEMP_GROUP, uuid), &disks, seed_of(&uuid))?;
+    Ok(Some((group, files)))
+}
+
+/// The same group again, from its disks: for another process, when this one has closed it, or has ended. Gives how
+/// many files it removed that nobody wants any more: temporary ones, after a crash.
+pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>, u64)> {
+    let files = writing(devices);
+    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let (group, mounted) = Group::mount(owner, &mounting(GROUP, names(devices)))?;
+    Ok((group, files, mounted.files_removed.len() as u64))
 }
 
 fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {

@@ -103,6 +103,14 @@ impl<'a> Host<'a> {
         self
     }
 
+    /// Counts the devices of temporary files apart from those of the data, where they have LUNs of their own.
+    pub(crate) fn with_temp(mut self, data: &Devices, temp: Option<&Devices>) -> Host<'a> {
+        if let Some(temp) = temp {
+            self.sides = Side::both((data, Side::DATA), (temp, Side::TEMP));
+        }
+        self
+    }
+
     /// Counts what these pools do, and ends a phase only when they have written it.
     pub(crate) fn with_pools(mut self, pools: impl IntoIterator<Item = &'a Zpool>) -> Host<'a> {
         self.pools.pooled = pools.into_iter().map(|pool| (pool, Counted::default())).collect();

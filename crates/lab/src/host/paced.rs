@@ -70,7 +70,7 @@ impl<'a> HostSite<'a> {
         let timed = takes_part
             .map(|(stack, _)| stack)
             .filter(|stack| study.timed_sets(stack).next().is_some());
-        let new = timed.filter(|stack| known.insert((stack.data.clone(), stack.redo.clone())));
+        let new = timed.filter(|stack| known.insert((stack.data.clone(), stack.redo.clone(), stack.temp.clone())));
         new.take(STACKS_MAX).collect()
     }
 
@@ -82,8 +82,11 @@ impl<'a> HostSite<'a> {
             Some(set) => self.luns.attach(set, true, seed, &mut self.journal),
             None => Ok(Vec::new()),
         };
+        // Temporary files are asked as the data are.
+        let (mut data, temp) = (attach(&stack.data)?, attach(&stack.temp)?);
+        data.extend(temp);
         let luns = Luns {
-            data: attach(&stack.data)?,
+            data,
             redo: attach(&stack.redo)?,
             method: self.prepared.method,
             seed,

@@ -1,4 +1,5 @@
-//! Devices of a stack that are counted together: the nearest, the lowest, the two of a copy, data and redo log.
+//! Devices of a stack that are counted together: the nearest, the lowest, the two of a copy, data and redo log, data
+//! and temporary files.
 //!
 //! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then
 //! neither is there), and a side without one of its devices taken for the whole.
@@ -75,6 +76,15 @@ impl Side {
         Some(M::LogDeviceWrites),
         Some(M::LogDeviceWriteBytes),
         Some(M::LogDeviceFlushes),
+        None,
+    ];
+
+    pub(crate) const TEMP: Wanted = [
+        Some(M::TempDeviceReads),
+        Some(M::TempDeviceReadBytes),
+        Some(M::TempDeviceWrites),
+        Some(M::TempDeviceWriteBytes),
+        None,
         None,
     ];
 

@@ -296,6 +296,7 @@ impl<'a> HostSite<'a> {
         Ok(Places {
             data: attach(&stack.data, 0)?,
             redo: attach(&stack.redo, 1 << 48)?,
+            temp: attach(&stack.temp, 1 << 49)?,
             marker: luns::MARKER.to_string(),
         })
     }

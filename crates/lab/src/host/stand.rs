@@ -145,6 +145,19 @@ impl Stand {
         self.built.ground.files()?.redo.parent().map(Path::to_path_buf)
     }
 
+    /// The same on the LUN set of temporary files, where it has one.
+    pub(crate) fn temp_directory(&self) -> Option<PathBuf> {
+        self.built.temp.clone()
+    }
+
+    /// Places of temporary files that have LUNs of their own: their directory, or the LUNs of their group.
+    pub(crate) fn temp_places(&self) -> Vec<PathBuf> {
+        match &self.built.temp {
+            Some(dir) => vec![dir.clone()],
+            None => self.built.temp_luns().to_vec(),
+        }
+    }
+
     /// The stack again from the beginning, after an end that nothing survived.
     pub(crate) fn make_anew(&self, journal: &Journal) -> anyhow::Result<()> {
         stacks::power_off(&self.built)?;
@@ -168,7 +181,7 @@ impl Stand {
             _ if self.log_is_of_pool() => Vec::new(),
             _ => self.own_places().1,
         };
-        let apart = Devices::under(&log).ok();
+        let apart = Devices::under(&log.into_iter().chain(self.temp_places()).collect::<Vec<_>>()).ok();
         let is_log = |name: &String| apart.as_ref().is_some_and(|log| log.near.contains(name));
         Devices {
             near: all.near.iter().filter(|name| !is_log(name)).cloned().collect(),

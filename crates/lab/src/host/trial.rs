@@ -83,10 +83,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
             first,
         };
         let driven = trial.drive(ledger);
-        let sets: Vec<&String> = stands
-            .iter()
-            .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
-            .collect();
+        let sets: Vec<&String> = stands.iter().flat_map(|stand| stand.stack.lun_sets()).collect();
         driven.map_err(|error| site.luns.blame(error, &sets))
     });
     drop(stands);

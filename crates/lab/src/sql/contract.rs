@@ -8,7 +8,7 @@ use crate::host::stand::Stand;
 use crate::trial::around::Around;
 use crate::turn::Turn;
 use databases::bulk::BulkResult;
-use databases::decision_support::{self, Answered, Ask, Source, Text};
+use databases::decision_support::{self, Answered, Ask, Held, RefreshSet, Refreshed, Source, Text};
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
 use ledger::{Measure, Skipped, TrialId};
@@ -138,6 +138,10 @@ pub(crate) trait Sql {
     ) -> anyhow::Result<()>;
     /// Asks questions of decision support.
     fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered>;
+    /// Runs pairs of refresh functions of decision support: what each inserts it deletes again.
+    fn refresh(&mut self, sets: &[RefreshSet]) -> anyhow::Result<Vec<Refreshed>>;
+    /// Rows and checksums of the tables that those change.
+    fn refreshed(&mut self) -> anyhow::Result<Vec<Held>>;
     /// Brings everything home: a checkpoint.
     fn settle(&mut self) -> anyhow::Result<()>;
     /// Starts counting anew.
@@ -179,6 +183,10 @@ pub(crate) trait Cuttable {
     fn rise(&mut self) -> anyhow::Result<()>;
     /// Every row that is there.
     fn kept(&mut self) -> anyhow::Result<Kept>;
+    /// What only this database counts, since it was asked last.
+    fn counted(&mut self) -> Vec<(Measure, f64)> {
+        Vec::new()
+    }
     /// Ends it without a word.
     fn fall(&mut self);
     /// Makes it again, empty, on a stack that was made anew.

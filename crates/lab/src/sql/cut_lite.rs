@@ -14,6 +14,7 @@ use crate::signals;
 use anyhow::{Context, anyhow, ensure};
 use databases::sqlite::Role;
 use diskgroup::Stripe;
+use ledger::Measure;
 use plan::{Access, Journal, Sqlite, Synchronous};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -34,6 +35,8 @@ pub(super) struct CutLite<'a> {
     order: Value,
     sessions: u32,
     child: Option<Child>,
+    /// Temporary files that a disk group removed after cuts, since somebody asked.
+    removed: u64,
 }
 
 impl<'a> CutLite<'a> {
@@ -52,7 +55,7 @@ impl<'a> CutLite<'a> {
             "number": trial.turn.block.seed,
         });
         if let Ground::Group(_) = stand.built.ground {
-            order["group"] = json!(stand.built.devices);
+            order["group"] = json!(stand.built.luns().0);
         } else {
             order["path"] = json!(stand.directory()?.join(NAME));
             order["direct"] = json!(stand.stack.access == Access::Direct);
@@ -62,6 +65,7 @@ impl<'a> CutLite<'a> {
             order,
             sessions: contract::sessions(trial),
             child: None,
+            removed: 0,
         };
         made.make_anew()?;
         Ok(made)
@@ -209,11 +213,16 @@ impl Cuttable for CutLite<'_> {
 
     fn rise(&mut self) -> anyhow::Result<()> {
         let lines = self.ask("check")?;
-        let said = lines
-            .first()
-            .and_then(|line| line["integrity"].as_str())
-            .unwrap_or("nothing");
-        match said {
+        let line = lines.first().unwrap_or(&Value::Null);
+        let number = |key: &str| line[key].as_u64().unwrap_or(0);
+        self.removed += number("removed");
+        ensure!(
+            number("left") == 0,
+            "{} bytes of the disk group belong to no file: temporary files were left\n  look at the group with `assay \
+             dg check`",
+            number("left")
+        );
+        match line["integrity"].as_str().unwrap_or("nothing") {
             "ok" => Ok(()),
             said => Err(NotKept(format!("SQLite's own check of the database says: {said}")).into()),
         }
@@ -227,6 +236,14 @@ impl Cuttable for CutLite<'_> {
             kept.take(number(0)? as usize, number(1)? as u32, number(2)?, body);
         }
         Ok(kept)
+    }
+
+    fn counted(&mut self) -> Vec<(Measure, f64)> {
+        let removed = std::mem::take(&mut self.removed);
+        match self.trial.stand.built.ground {
+            Ground::Group(_) => vec![(Measure::CutsTempRemoved, removed as f64)],
+            _ => Vec::new(),
+        }
     }
 
     fn fall(&mut self) {

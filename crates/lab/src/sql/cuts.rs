@@ -115,7 +115,7 @@ impl Ended for Database<'_> {
             up_ns: back.up_ns,
             volume: back.volume,
             found,
-            more: Vec::new(),
+            more: database.counted(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! The process that makes rows of decision support: `assay decision-rows`, a child of `assay run`.
 //!
-//! Takes a scale as its one argument; writes rows to its standard output. It lives outside the memory budget of the
-//! stack, for it is no part of the database. Prevents: 300 MB of the generator's text counted as memory of a stack, and
-//! a generator that outlives its reader.
+//! Takes a scale, and of refresh functions the number of a set; writes rows to its standard output. It lives outside
+//! the memory budget of the stack, for it is no part of the database. Prevents: 300 MB of the generator's text counted
+//! as memory of a stack, and a generator that outlives its reader.
 
 use crate::ordered::OrderedError;
 use anyhow::{Context, anyhow};
-use databases::decision_support::{Scale, Source, write_rows};
+use databases::decision_support::{REFRESH_SETS, Scale, Source, write_refresh, write_rows};
 use sandbox::Reach;
 use stacks::MemoryLimit;
 use std::io::{self, IsTerminal, Read};
@@ -19,7 +19,8 @@ const COMMAND: &str = "decision-rows";
 ///
 /// # Errors
 /// No scale: a person started it. Standard output failed.
-pub fn serve(scale: &str) -> Result<(), OrderedError> {
+pub fn serve(scale: &str, set: Option<u32>) -> Result<(), OrderedError> {
+    let set = set.filter(|set| *set < REFRESH_SETS);
     let scale = scale.parse::<f64>().ok().and_then(|factor| Scale::new(factor).ok());
     let Some(scale) = scale.filter(|_| !io::stdout().is_terminal()) else {
         return Err(OrderedError::NoOrder(anyhow!(
@@ -27,7 +28,12 @@ pub fn serve(scale: &str) -> Result<(), OrderedError> {
              kind \"tpch\""
         )));
     };
-    match write_rows(scale, &mut io::stdout().lock()) {
+    let mut out = io::stdout().lock();
+    let written = match set {
+        Some(set) => write_refresh(scale, set, &mut out),
+        None => write_rows(scale, &mut out),
+    };
+    match written {
         // The reader has what it wants, or has died.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written.context("write rows")?),
@@ -42,11 +48,21 @@ pub(super) struct Generator<'a> {
 
 impl Source for Generator<'_> {
     fn begin(&self, scale: Scale) -> io::Result<Box<dyn Read + Send>> {
+        self.start(&[scale.factor().to_string()])
+    }
+
+    fn begin_refresh(&self, scale: Scale, set: u32) -> io::Result<Box<dyn Read + Send>> {
+        self.start(&[scale.factor().to_string(), set.to_string()])
+    }
+}
+
+impl Generator<'_> {
+    fn start(&self, args: &[String]) -> io::Result<Box<dyn Read + Send>> {
         // It writes to its standard output alone.
         let mut child = sandbox::confined(&Reach::nothing(), || {
             sandbox::ourselves()
                 .arg(COMMAND)
-                .arg(scale.factor().to_string())
+                .args(args)
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null())

@@ -6,55 +6,31 @@
 
 use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_lite::CutLite;
+use super::lite_ground::{Base, Ground, close};
+use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
 use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
-use databases::decision_support::{self, Answered, Source};
+use databases::decision_support::{self, Answered, Held, RefreshSet, Refreshed, Source, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
-    self, BulkSession, CacheCounts, DirectFiles, IoCounts, LockWait, OrderWorker, Place, READER_MEMORY_MIN, Role,
-    ScatteredShape, Session, SharedWriter, Volume, VolumeSpec, WRITER_MEMORY_MIN,
+    self, BulkSession, CacheCounts, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter, TempStore,
 };
-use diskgroup::{Group, GroupPort, Stripe};
 use plan::{Access, Journal, Random, Sqlite, Synchronous};
 use stacks::Journal as UndoJournal;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use targets::{OpenSpec, PsyncPort};
 use workloads::{Outcome, Pacing};
 
 const ORDERS: &str = "orders";
 const SCATTERED: &str = "scattered";
 const BULK: &str = "bulk";
 const QUESTIONS: &str = "questions";
-/// Memory and depth of a port that writes; readers have one I/O at a time.
-const WRITER_MEMORY: u64 = 4 << 20;
-const WRITER_DEPTH: usize = 32;
-
-/// A volume in files of a group.
-type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
-
-/// Where databases can be made.
-enum Ground {
-    Buffered(PathBuf),
-    Direct(PathBuf),
-    Group {
-        group: Box<Group<PsyncPort>>,
-        disks: Vec<OpenSpec>,
-    },
-}
-
-/// One database.
-struct Base {
-    place: Place,
-    volume: Option<Grouped>,
-    _files: Option<DirectFiles>,
-}
 
 /// SQLite in a trial.
 pub(super) struct Lite {
@@ -69,6 +45,8 @@ pub(super) struct Lite {
     pages: CacheCounts,
     /// I/O when it began.
     io: IoCounts,
+    /// Where questions sort and group.
+    temp: Temp,
     /// I/O of databases that were taken away.
     gone: IoCounts,
     /// Time that the work has spent in our VFS: without the drain, whose service nobody counts.
@@ -130,9 +108,18 @@ impl Lite {
                 Access::Buffered => Ground::Buffered(dir),
             }
         };
-        let devices = match &ground {
+        let mut devices: Vec<PathBuf> = match &ground {
             Ground::Group { disks, .. } => disks.iter().map(|disk| disk.path.clone()).collect(),
             Ground::Buffered(dir) | Ground::Direct(dir) => vec![dir.clone()],
+        };
+        devices.extend(stand.temp_places());
+        let temp = match &ground {
+            Ground::Buffered(dir) => Temp::buffered(stand.temp_directory().unwrap_or_else(|| dir.clone())),
+            Ground::Direct(dir) => Temp::direct(&stand.temp_directory().unwrap_or_else(|| dir.clone())),
+            Ground::Group { group, disks } => {
+                let own = grouped::temp_for_sql(&stand.stack, &stand.built)?;
+                Temp::grouped((**group).clone(), disks.clone(), own)
+            }
         };
         Ok(Lite {
             settings: settings.clone(),
@@ -142,6 +129,7 @@ impl Lite {
             open: None,
             pages: CacheCounts::default(),
             io: IoCounts::default(),
+            temp,
             gone: IoCounts::default(),
             storage_ns: 0,
             seed: trial.turn.block.seed,
@@ -194,49 +182,11 @@ impl Lite {
     /// A database by name, made if it is not there.
     fn base(&mut self, name: &'static str) -> anyhow::Result<&Base> {
         if !self.bases.contains_key(name) {
-            let made = self.make_base(name)?;
+            let temp = Some(&self.temp).filter(|_| name == QUESTIONS);
+            let made = self.ground.make(name, self.readers(), self.seed, temp)?;
             self.bases.insert(name, made);
         }
         Ok(&self.bases[name])
-    }
-
-    fn make_base(&self, name: &str) -> anyhow::Result<Base> {
-        let spec = VolumeSpec::default();
-        match &self.ground {
-            Ground::Buffered(dir) => Ok(Base {
-                place: Place::buffered(&dir.join(name)),
-                volume: None,
-                _files: None,
-            }),
-            Ground::Direct(dir) => {
-                let files = DirectFiles::claim(&dir.join(name))?;
-                let volume = files.create(&PsyncPort::open, self.readers(), spec, self.seed)?;
-                Ok(Base {
-                    place: Place::on(Arc::new(volume))?,
-                    volume: None,
-                    _files: Some(files),
-                })
-            }
-            Ground::Group { group, disks } => {
-                let names = names(name);
-                for name in &names {
-                    grouped::make_file(group, name, 1 << 20, Stripe::Coarse)?;
-                }
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let port = |memory, depth| -> anyhow::Result<_> {
-                    Ok(group.open(PsyncPort::open(disks, memory, depth)?, &names)?)
-                };
-                let readers = (0..self.readers()).map(|_| port(READER_MEMORY_MIN.max(1 << 20), WRITER_DEPTH));
-                let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
-                let writer = port(WRITER_MEMORY.max(WRITER_MEMORY_MIN), WRITER_DEPTH)?;
-                let volume = Arc::new(Volume::create(writer, readers, spec, self.seed)?);
-                Ok(Base {
-                    place: Place::on(volume.clone())?,
-                    volume: Some(volume),
-                    _files: None,
-                })
-            }
-        }
     }
 
     /// Takes a database away, with its files.
@@ -248,25 +198,7 @@ impl Lite {
             add(&mut self.gone, counts);
         }
         close(base);
-        match &self.ground {
-            Ground::Buffered(dir) | Ground::Direct(dir) => {
-                for file in names(name) {
-                    let path = dir.join(file);
-                    match std::fs::remove_file(&path) {
-                        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                            return Err(e).with_context(|| format!("remove {}", path.display()));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Ground::Group { group, .. } => {
-                for file in names(name) {
-                    group.delete_file(&file)?;
-                }
-            }
-        }
-        Ok(())
+        self.ground.remove(name)
     }
 
     /// Connections of a phase: one that writes, and one for each worker that reads.
@@ -295,33 +227,12 @@ impl Lite {
         }
         sum
     }
-
-    fn access(&self) -> &'static str {
-        match self.ground {
-            Ground::Buffered(_) => "page cache",
-            Ground::Direct(_) => "direct file",
-            Ground::Group { .. } => "disk group",
-        }
-    }
 }
 
 /// The counts that are used here.
 fn add(sum: &mut IoCounts, counts: IoCounts) {
     sum.write_bytes += counts.write_bytes;
     sum.volume_ns += counts.volume_ns;
-}
-
-/// The files of a database.
-fn names(name: &str) -> [String; 3] {
-    Role::ALL.map(|role| format!("{name}{}", role.suffix()))
-}
-
-/// Gives ports of a group back, so that it can be closed.
-fn close(base: Base) {
-    drop(base.place);
-    if let Some(volume) = base.volume.and_then(|volume| Arc::try_unwrap(volume).ok()) {
-        drop(volume.into_ports());
-    }
 }
 
 impl Sql for Lite {
@@ -345,6 +256,7 @@ impl Sql for Lite {
         };
         let said = |(key, _): &&(String, String)| key != "sqlite version" && key != "sqlite files by";
         let mut settings: Vec<ledger::DatabaseSetting> = facts.iter().filter(said).map(setting).collect();
+        settings.push(self.temp.setting());
         for one in &mut settings {
             // The cache of the whole, which connections share out.
             if one.name == "cache_size" {
@@ -355,7 +267,7 @@ impl Sql for Lite {
         Ok(ledger::Database {
             engine: "sqlite".to_string(),
             version: value("sqlite version").unwrap_or_default(),
-            access: self.access().to_string(),
+            access: self.ground.access().to_string(),
             managed: true,
             settings,
         })
@@ -463,7 +375,11 @@ impl Sql for Lite {
 
     fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered> {
         // Nobody writes: all of the cache is the users'.
-        let settings = self.with_cache(self.settings.cache.0 / asking.users.len().max(1) as u64);
+        let settings = sqlite::Settings {
+            temp: TempStore::Files,
+            ..self.with_cache(self.settings.cache.0 / asking.users.len().max(1) as u64)
+        };
+        self.temp.ready(asking.users.len());
         let place = self.base(QUESTIONS)?.place.clone();
         let sessions = asking.users.iter().map(|_| place.connect(&settings));
         let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
@@ -480,6 +396,25 @@ impl Sql for Lite {
         Ok(answered)
     }
 
+    fn refresh(&mut self, sets: &[RefreshSet]) -> anyhow::Result<Vec<Refreshed>> {
+        let settings = self.alone();
+        let session = self.base(QUESTIONS)?.place.connect(&settings)?;
+        let refreshed = sqlite::run_refresh(&session, sets, &self.cancel)?;
+        self.count(CacheCounts::of(&session));
+        session.checkpoint_if_logged()?;
+        Ok(refreshed)
+    }
+
+    fn refreshed(&mut self) -> anyhow::Result<Vec<Held>> {
+        let settings = self.alone();
+        let session = self.base(QUESTIONS)?.place.connect(&settings)?;
+        let held = |table| sqlite::decision_support_checksums(&session, table);
+        Ok([Table::Orders, Table::LineItem]
+            .into_iter()
+            .map(held)
+            .collect::<Result<_, _>>()?)
+    }
+
     fn settle(&mut self) -> anyhow::Result<()> {
         if let Some(writer) = self.open.take() {
             writer.enter().session().checkpoint_if_logged()?;
@@ -491,6 +426,7 @@ impl Sql for Lite {
         self.pages = CacheCounts::default();
         self.storage_ns = 0;
         self.io = self.io_now();
+        self.temp.begin_count();
         Ok(())
     }
 
@@ -503,6 +439,7 @@ impl Sql for Lite {
             read_bytes: Some(self.pages.misses * self.settings.page.0),
             write_bytes: told.then_some(now.write_bytes - self.io.write_bytes),
             storage_ns: told.then_some(self.storage_ns),
+            temp_bytes: self.temp.counted(),
             ..Counted::default()
         })
     }
@@ -521,7 +458,7 @@ impl Sql for Lite {
 
     fn condition(&self) -> Condition {
         match &self.ground {
-            Ground::Group { group, .. } => Condition::of(group.disks(), [group.info()]),
+            Ground::Group { group, .. } => Condition::of(group.disks(), [group.info()]).with(self.temp.condition()),
             _ => Condition::default(),
         }
     }
@@ -529,8 +466,10 @@ impl Sql for Lite {
     fn close(mut self: Box<Self>) -> anyhow::Result<()> {
         self.open = None;
         for base in std::mem::take(&mut self.bases).into_values() {
+            base.place.forget_temp()?;
             close(base);
         }
+        self.temp.close()?;
         if let Ground::Group { group, .. } = self.ground {
             group.close()?;
         }

@@ -3,7 +3,9 @@
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
 use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
+use super::generator::Generator;
 use super::questions::{self, Known};
+use super::refresh::Refreshing;
 use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
@@ -27,6 +29,8 @@ pub(super) struct Work<'a> {
     pub(super) company: Option<Scale>,
     /// What the same questions were answered before.
     pub(super) known: Known,
+    /// What makes new orders.
+    pub(super) generator: Generator<'a>,
     /// Conditions broken before it.
     pub(super) before: Option<Vec<(u8, u64)>>,
     /// Conditions broken after it.
@@ -39,6 +43,7 @@ struct Acted {
     worked: Vec<(u32, Worked)>,
     bulk: Vec<ledger::BulkLoadRow>,
     answered: Vec<(u32, Answered)>,
+    refreshes: Vec<ledger::RefreshRow>,
 }
 
 impl Acted {
@@ -48,6 +53,7 @@ impl Acted {
             worked: Vec::new(),
             bulk: Vec::new(),
             answered: Vec::new(),
+            refreshes: Vec::new(),
         }
     }
 
@@ -62,10 +68,11 @@ impl Acted {
 impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         self.trial.stand.built.check()?;
+        let refreshing = Refreshing::prepare(self.phase.kind.tpch(), &self.generator, sql)?;
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;
-        let mut acted = self.act(sql)?;
+        let mut acted = self.act(sql, refreshing.as_ref())?;
         let waited_ns_most = host.waited_ns_most(acted.users())?;
         sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
@@ -104,8 +111,9 @@ impl Work<'_> {
             done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
         }
         if let PhaseKind::Tpch(tpch) = &self.phase.kind {
-            let asked = questions::rows(tpch, &acted.answered);
-            if let Some(why) = questions::judge(&asked, &self.known) {
+            let asked = questions::rows(tpch, &acted.answered, std::mem::take(&mut acted.refreshes));
+            let lost = refreshing.map_or(Ok(None), |refreshing| refreshing.judge(sql))?;
+            if let Some(why) = questions::judge(&asked, &self.known).or(lost) {
                 done.seen.invalid = Some(why);
             }
             done.questions = Some(asked);
@@ -118,11 +126,11 @@ impl Work<'_> {
         kinds::of(&self.trial.stand.stack.engine)
     }
 
-    fn act(&self, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
+    fn act(&self, sql: &mut dyn Sql, refreshing: Option<&Refreshing>) -> anyhow::Result<Acted> {
         let seed = phase_seed(self.trial.turn.block.seed, self.ordinal);
         match &self.phase.kind {
             PhaseKind::Tpcc(tpcc) => self.orders(sql, tpcc, seed),
-            PhaseKind::Tpch(tpch) => self.questions(sql, tpch, seed),
+            PhaseKind::Tpch(tpch) => self.questions(sql, tpch, seed, refreshing),
             PhaseKind::Bulk(bulk) => self.loads(sql, bulk),
             PhaseKind::Random(random) => self.scattered(sql, random, seed),
             _ => anyhow::bail!("a database in SQL can't run {}", self.phase.name),
@@ -196,7 +204,13 @@ impl Work<'_> {
         })
     }
 
-    fn questions(&self, sql: &mut dyn Sql, tpch: &Tpch, seed: u64) -> anyhow::Result<Acted> {
+    fn questions(
+        &self,
+        sql: &mut dyn Sql,
+        tpch: &Tpch,
+        seed: u64,
+        refreshing: Option<&Refreshing>,
+    ) -> anyhow::Result<Acted> {
         let mut answered: Vec<(u32, Answered)> = Vec::new();
         for (users, asking) in questions::steps(tpch, self.trial.study.seed.unwrap_or(1), seed)? {
             if tpch.is_curve() {
@@ -211,9 +225,15 @@ impl Work<'_> {
             }
         }
         let outcomes: Vec<&Outcome> = answered.iter().map(|(_, one)| &one.outcome).collect();
-        let outcome = steps::one_after_another(&outcomes);
+        let mut outcome = steps::one_after_another(&outcomes);
+        let refreshes = match refreshing {
+            Some(refreshing) => refreshing.run(sql, &mut outcome)?,
+            None => Vec::new(),
+        };
+        crate::signals::check(self.trial.turn.cancel)?;
         Ok(Acted {
             answered,
+            refreshes,
             ..Acted::of(outcome)
         })
     }

@@ -6,7 +6,7 @@
 use super::contract::Asking;
 use anyhow::Context;
 use databases::decision_support::{Answered, Ask, Scale, of_stream, of_user};
-use ledger::{AnswerRow, DecisionSupport, Ledger};
+use ledger::{AnswerRow, DecisionSupport, Ledger, RefreshRow};
 use plan::{PhaseKind, Study, Tpch, TpchRun, TpchText};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Re
 }
 
 /// Rows of the result file. Steps came one after the other; the clock of a phase leaves out what lay between them.
-pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)]) -> DecisionSupport {
+pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)], refreshes: Vec<RefreshRow>) -> DecisionSupport {
     let mut answers = Vec::new();
     let mut shift_ns = 0;
     for (users, step) in steps {
@@ -80,6 +80,7 @@ pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)]) -> DecisionSupport {
         limit_ns: tpch.limit.0,
         past_limit: past_limit(steps),
         answers,
+        refreshes,
     }
 }
 
@@ -147,6 +148,7 @@ mod tests {
             limit_ns: 600_000_000_000,
             past_limit,
             answers: digests.iter().map(answer).collect(),
+            refreshes: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
-use databases::decision_support::{self, Answered, Source};
+use databases::decision_support::{self, Answered, Held, RefreshSet, Refreshed, Source, Table};
 use databases::order_entry::Scale;
 use databases::postgres::{
     self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
@@ -31,6 +31,8 @@ const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
 const BULK: &str = "assay_bulk";
 const QUESTIONS: &str = "assay_questions";
+/// Directory and tablespace of temporary files.
+const TEMP: &str = "assay_temp";
 const BLOCK: u64 = 8192;
 /// What is sealed costs the server and the users processor time: it is recorded beside the settings.
 const ENCRYPTION: &str = "encryption of the connections";
@@ -59,6 +61,8 @@ pub(super) struct Managed {
     /// Version and cipher suite of TLS, or that there is none.
     encryption: String,
     direct: bool,
+    /// The tablespace of temporary files, where they have a place of their own.
+    temp: Option<&'static str>,
 }
 
 /// PostgreSQL, as a stack asks for it.
@@ -136,9 +140,18 @@ impl Managed {
         })?;
         journal.before(Undo::StopServer { data: data.clone() })?;
         let settings = settings(asked, trial.study, stack.access);
+        let temp = trial.stand.temp_directory().map(|dir| dir.join(TEMP));
+        let cluster = match &temp {
+            Some(temp) => cluster.with_temp(temp)?,
+            None => cluster,
+        };
         let server = cluster.start_at(&settings, &private)?;
+        if let Some(temp) = &temp {
+            postgres::make_temp_tablespace(server.address(), TEMP, temp)?;
+        }
         let mut places = vec![dir];
         places.extend(wal);
+        places.extend(temp.clone());
         Ok(Managed {
             address: server.address().clone(),
             server: Some(server),
@@ -151,6 +164,7 @@ impl Managed {
             version,
             encryption: NOT_ENCRYPTED.to_string(),
             direct: stack.access == Access::Direct,
+            temp: temp.map(|_| TEMP),
         })
     }
 
@@ -175,6 +189,7 @@ impl Managed {
             version,
             encryption: connection.encryption().unwrap_or_else(|| NOT_ENCRYPTED.to_string()),
             direct: false,
+            temp: None,
         })
     }
 
@@ -389,11 +404,23 @@ impl Sql for Managed {
             users: asking.users.clone(),
             text: asking.text,
             limit: asking.limit,
-            temp_tablespace: None,
+            temp_tablespace: self.temp.map(str::to_string),
             slice_ns: SLICE_NS_UNTIMED,
         };
         let answered = postgres::ask_questions(&self.database(QUESTIONS), &questions, &self.cancel);
         self.blame(answered)
+    }
+
+    fn refresh(&mut self, sets: &[RefreshSet]) -> anyhow::Result<Vec<Refreshed>> {
+        self.blame(postgres::run_refresh(&self.database(QUESTIONS), sets, &self.cancel))
+    }
+
+    fn refreshed(&mut self) -> anyhow::Result<Vec<Held>> {
+        let held = Connection::open(&self.database(QUESTIONS), &[]).and_then(|mut connection| {
+            let held = |table| postgres::decision_support_checksums(&mut connection, table);
+            [Table::Orders, Table::LineItem].into_iter().map(held).collect()
+        });
+        self.blame(held)
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {

@@ -10,18 +10,28 @@ use crate::group::grouped;
 use crate::not_kept;
 use crate::ordered::OrderedError;
 use crate::sql::kept::{self, TABLES};
+use crate::sql::lite_temp::Temp;
 use anyhow::{Context, anyhow};
-use databases::sqlite::{DirectFiles, Journal, Place, Role, Session, Settings, Synchronous, Volume, VolumeSpec};
-use diskgroup::GroupPort;
+use databases::sqlite::{
+    DirectFiles, Journal, Place, Role, Session, Settings, Synchronous, TempStore, Volume, VolumeSpec,
+};
+use diskgroup::{Group, GroupPort};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use targets::PsyncPort;
 
 /// Memory and depth of a port that a database is written by.
 const MEMORY: u64 = 8 << 20;
 const DEPTH: usize = 32;
+
+/// Rows of a kilobyte in no order: twice what the smallest sort of SQLite keeps in memory (250 pages of 8 KiB).
+const SORTED: &str = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) \
+                      SELECT randomblob(1000) AS filler FROM c ORDER BY filler";
+/// Cache of the connection that sorts: less than that.
+const SORTING_CACHE: u64 = 64 << 10;
 
 /// Obeys until its orders end.
 ///
@@ -72,9 +82,13 @@ fn obey(order: &Value) -> anyhow::Result<()> {
                 .map(|(key, value)| (key, json!(value)))
                 .collect(),
         ))?,
-        "check" => say(&json!({ "integrity": session.integrity()? }))?,
+        "check" => say(&json!({
+            "integrity": session.integrity()?,
+            "removed": opened.removed,
+            "left": opened.left(),
+        }))?,
         "look" => look(&session)?,
-        "work" => work(&session, order)?,
+        "work" => work(&session, order, opened.spill(&settings(order)))?,
         other => anyhow::bail!("no order is called {other:?}"),
     }
     Ok(())
@@ -105,8 +119,19 @@ fn run(session: &Session, sql: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Sorts again and again. It reads no table, so that no session waits for it.
+fn sort(place: &Place, settings: &Settings) -> anyhow::Result<()> {
+    let session = place.connect(settings)?;
+    let failed = |e| session.error("sort in temporary files", e);
+    let mut statement = session.sql().prepare(SORTED).map_err(failed)?;
+    loop {
+        let mut rows = statement.query([]).map_err(failed)?;
+        while rows.next().map_err(failed)?.is_some() {}
+    }
+}
+
 /// Sessions take turns: SQLite has one writer. Until somebody ends this process, or storage does.
-fn work(session: &Session, order: &Value) -> anyhow::Result<()> {
+fn work(session: &Session, order: &Value, mut beside: Option<Sorting>) -> anyhow::Result<()> {
     let first = order["first"].as_array().context("where sessions begin")?;
     let mut next: Vec<u64> = first.iter().filter_map(Value::as_u64).collect();
     anyhow::ensure!(!next.is_empty(), "no session works");
@@ -116,6 +141,9 @@ fn work(session: &Session, order: &Value) -> anyhow::Result<()> {
             run(session, &format!("BEGIN IMMEDIATE; {a}; {b}; COMMIT"))?;
             say_line(&format!("{nth} {number}"))?;
             *number += 1;
+        }
+        if let Some(ended) = beside.take_if(|sorting| sorting.is_finished()) {
+            ended.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         }
     }
 }
@@ -134,9 +162,16 @@ fn look(session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The thread that sorts beside the sessions.
+type Sorting = JoinHandle<anyhow::Result<()>>;
+
 /// A database's place, and what must live as long.
 struct Opened {
     place: Place,
+    /// The group that its files are in.
+    group: Option<Group<PsyncPort>>,
+    /// Temporary files that the group removed when it was opened.
+    removed: u64,
     _files: Option<DirectFiles>,
 }
 
@@ -147,7 +182,7 @@ impl Opened {
         let spec = VolumeSpec::default();
         if let Some(devices) = order["group"].as_array() {
             let devices: Vec<PathBuf> = devices.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
-            let (group, files) = grouped::again_for_sql(&devices)?;
+            let (group, files, removed) = grouped::again_for_sql(&devices)?;
             let names = Role::ALL.map(|role| format!("kept{}", role.suffix()));
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let port: GroupPort<PsyncPort> = group.open(PsyncPort::open(&files, MEMORY, DEPTH)?, &names)?;
@@ -156,8 +191,12 @@ impl Opened {
             } else {
                 Volume::open(port, Vec::new(), spec)?
             };
+            let temp = Temp::grouped(group.clone(), files, None);
+            let space = temp.space().context("a place for temporary files")?;
             return Ok(Opened {
-                place: Place::on(Arc::new(volume))?,
+                place: Place::with_temp(Arc::new(volume), space.clone())?,
+                group: Some(group),
+                removed,
                 _files: None,
             });
         }
@@ -165,6 +204,8 @@ impl Opened {
         if order["direct"] != json!(true) {
             return Ok(Opened {
                 place: Place::buffered(path),
+                group: None,
+                removed: 0,
                 _files: None,
             });
         }
@@ -176,7 +217,30 @@ impl Opened {
         };
         Ok(Opened {
             place: Place::on(Arc::new(volume))?,
+            group: None,
+            removed: 0,
             _files: Some(files),
         })
+    }
+
+    /// On a disk group temporary files come, grow and go while the sessions commit: the same metadata are at work.
+    fn spill(&self, settings: &Settings) -> Option<Sorting> {
+        self.group.as_ref()?;
+        let place = self.place.clone();
+        let settings = Settings {
+            cache_bytes: SORTING_CACHE,
+            temp: TempStore::Files,
+            ..*settings
+        };
+        Some(std::thread::spawn(move || sort(&place, &settings)))
+    }
+
+    /// Bytes of the group that neither a file owns nor its metadata: what temporary files left.
+    fn left(&self) -> u64 {
+        let Some(group) = &self.group else { return 0 };
+        let info = group.info();
+        let of_files: u64 = group.files().iter().map(|file| file.allocated_bytes).sum();
+        info.total_bytes
+            .saturating_sub(info.free_bytes + info.metadata_bytes + of_files)
     }
 }

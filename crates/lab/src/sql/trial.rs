@@ -71,6 +71,9 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         };
         let mut work = phase::Work {
             known,
+            generator: Generator {
+                limit: site.limit.as_ref(),
+            },
             trial,
             around: &around,
             phase,
@@ -139,12 +142,16 @@ pub(crate) fn host<'a>(
     server: Option<u32>,
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
-    // LUNs of the data are held against each other; data and log of a database are not counted apart.
+    // LUNs of the data are held against each other; data and log of a database are not counted apart, its temporary
+    // files are.
     let data = stand.data_luns(devices);
+    let apart = Some(stand.temp_places()).filter(|places| !places.is_empty());
+    let temp = apart.and_then(|places| Devices::under(&places).ok());
     let stacks = [&stand.stack];
     Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default)
         .with_mounted(stand.built.ground.mounted_pool())
         .with_log(&data, &data)
+        .with_temp(&data, temp.as_ref())
         .with_models(site.luns.models_of(&stacks), site.luns.faults_of(&stacks))
         .with_clients(server)
 }

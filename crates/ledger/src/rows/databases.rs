@@ -168,6 +168,19 @@ pub struct AnswerRow {
     pub temp_bytes: Option<u64>,
 }
 
+/// A pair of refresh functions of decision support: new orders came, and went again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefreshRow {
+    /// Orders that came and went, each in a transaction of its own.
+    pub orders: u64,
+    /// Their lines.
+    pub lines: u64,
+    /// Until the last order had come.
+    pub insert_ns: u64,
+    /// From there until the last had gone.
+    pub delete_ns: u64,
+}
+
 /// Decision support in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionSupport {
@@ -183,6 +196,8 @@ pub struct DecisionSupport {
     pub past_limit: Option<u32>,
     /// Every answer, in the order of users.
     pub answers: Vec<AnswerRow>,
+    /// Pairs of refresh functions after them, in the order run.
+    pub refreshes: Vec<RefreshRow>,
 }
 
 /// Bytes of one thing in a database.

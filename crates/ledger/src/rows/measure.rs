@@ -142,6 +142,18 @@ measures! {
     LogDeviceFlushes, "device.log.flushes", "flushes", Amount,
         "flushes completed by the nearest devices of the LUN set that holds the redo log; absent where data and \
          log share a device";
+    TempDeviceReads, "device.temp.reads", "requests", Amount,
+        "reads completed by the nearest devices of the LUN set of a database's temporary files; absent where they lie \
+         beside the data";
+    TempDeviceReadBytes, "device.temp.read_bytes", "bytes", Amount,
+        "bytes read from the nearest devices of the LUN set of a database's temporary files; absent where they lie \
+         beside the data";
+    TempDeviceWrites, "device.temp.writes", "requests", Amount,
+        "writes completed by the nearest devices of the LUN set of a database's temporary files; absent where they \
+         lie beside the data";
+    TempDeviceWriteBytes, "device.temp.write_bytes", "bytes", Amount,
+        "bytes written to the nearest devices of the LUN set of a database's temporary files; absent where they lie \
+         beside the data";
     StackDataCopies, "stack.data_copies", "copies", Level,
         "copies of each byte of the data that the stack keeps by its redundancy";
     CpuBusyNs, "cpu.busy_ns", "ns", Amount, "processor time not idle, of all processors, kernel threads included";
@@ -284,6 +296,9 @@ measures! {
     CutsStaleParityBytes, "cuts.stale_parity_bytes", "bytes", Amount,
         "bytes of the stripes whose parity did not match: a LUN lost with the power would have been computed wrong \
          there (the write hole of RAID 5)";
+    CutsTempRemoved, "cuts.temp_removed", "files", Amount,
+        "temporary files of SQLite that were on the disk group at the cuts, and that the group removed when it was \
+         opened again";
     ModelReads, "model.reads", "requests", Amount,
         "reads that modelled devices under the stack served, by the model's own count";
     ModelReadBytes, "model.read_bytes", "bytes", Amount, "bytes of the reads that modelled devices served";

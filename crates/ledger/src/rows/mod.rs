@@ -18,7 +18,7 @@ mod stack;
 pub(crate) use committed::committed_words;
 pub use databases::{
     AnswerRow, BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, DecisionSupport, GrowthRow, LoadStep,
-    OrderEntry, SpaceRow, StepHistogram, TransactionRow, WaitRow,
+    OrderEntry, RefreshRow, SpaceRow, StepHistogram, TransactionRow, WaitRow,
 };
 pub use facts::{FactName, FactType};
 pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};

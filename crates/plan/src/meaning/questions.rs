@@ -12,6 +12,9 @@ use crate::written::{At, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
 /// The least scale: below it one supplier has the same part twice.
 const SCALE_MIN: f64 = 0.01;
 
+/// The most pairs of refresh functions.
+const REFRESH_MAX: u32 = 64;
+
 /// The scale: what the first phase that says one says.
 pub(super) struct Loaded {
     scale: f64,
@@ -63,6 +66,7 @@ pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_
         run: run(phase, settle),
         text: value_or(&phase.text, TpchText::Grouped),
         limit,
+        refresh: settle.count(&phase.refresh, "refresh", 0, 0..=REFRESH_MAX),
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn resolve(
             kind: kind_of(stack, kind.value, written, (luns, page), settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
             redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
+            temp: stack.temp.as_ref().and_then(|at| at.value.clone()),
             access: value_or(&stack.access, usual),
             inject: inject(stack, settle),
             engine,

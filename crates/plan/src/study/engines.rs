@@ -163,6 +163,8 @@ settled! {
         pub text: TpchText,
         /// The most that one question may take; past it the phase ends.
         pub limit: Duration,
+        /// Pairs of refresh functions after the questions.
+        pub refresh: u32,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Stack {
     pub data: Option<String>,
     /// LUN set of the redo log; `None`: redo lives beside the data.
     pub redo: Option<String>,
+    /// LUN set of temporary files of a database in SQL; `None`: they live beside the data.
+    pub temp: Option<String>,
     /// Through or around the page cache.
     pub access: Access,
     /// A planted disadvantage, for checking the tool itself; disclosed everywhere.
@@ -32,7 +34,7 @@ pub struct Stack {
 impl Stack {
     /// LUN sets that it lies on, data first.
     pub fn lun_sets(&self) -> impl Iterator<Item = &String> {
-        self.data.iter().chain(&self.redo)
+        self.data.iter().chain(&self.redo).chain(&self.temp)
     }
 }
 
@@ -83,6 +85,9 @@ impl Stack {
             "redo",
             self.data.is_some().then(|| self.redo.shown().unwrap_or(quoted("none"))),
         );
+        let has_temp = self.kind.file_system().is_some() || self.kind.disk_group().is_some();
+        let temp = || self.temp.shown().unwrap_or(quoted("none"));
+        push("temp", (has_temp && self.engine.is_sql()).then(temp));
         push("url", self.kind.server().map(quoted));
         push("access", self.kind.has_access().then(|| self.access.shown()).flatten());
         keys.extend(self.kind.keys(self.redo.is_some()));

@@ -136,6 +136,9 @@ written! {
         text: TpchText [Tpch] = "`\"grouped\"`";
         /// the most that one question may take: past it the phase ends and does not count
         limit: Duration [Tpch] = "`\"10m\"`";
+        /// pairs of refresh functions after the questions, at most 64: each inserts a thousandth of the orders anew
+        /// with their lines, and deletes them again
+        refresh: u64 [Tpch] = "`0`";
         /// rows of each load; each begins with an empty database
         rows: Numbers [Bulk] = "`[10000, 100000]`";
         /// rows of a commit

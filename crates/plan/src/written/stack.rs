@@ -27,6 +27,10 @@ written! {
         /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own, for
         /// `lvm` and `md` as many as their layout needs; for ZFS see `redo_as`
         redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = "`\"none\"`";
+        /// LUN set of the temporary files of PostgreSQL or SQLite, neither that of `data` nor of `redo`; made like that
+        /// of `data`: one LUN with a file system of the same kind, or a disk group of its own. `"none"`: beside the
+        /// data
+        temp: String | "none" [Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md] = "`\"none\"`";
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
         access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] =
@@ -175,12 +179,14 @@ fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
         };
         let owners: Vec<&str> = row.kinds.iter().map(Word::word).collect();
         let cure = match (key, kind) {
-            ("data" | "redo", Directory) => {
+            ("data" | "redo" | "temp", Directory) => {
                 "remove it: a directory stack is a mounted place as it is; say `path`".to_string()
             }
             ("access", Diskgroup) => "remove it: a disk group does its own direct I/O".to_string(),
             ("access", Zfs) => "remove it: OpenZFS has its own cache; say `primarycache`".to_string(),
-            ("data" | "redo", Model) => "remove it: a model stack simulates its device; say `size`".to_string(),
+            ("data" | "redo" | "temp", Model) => {
+                "remove it: a model stack simulates its device; say `size`".to_string()
+            }
             _ => format!("remove it: it belongs to stacks of kind {}", owners.join(", ")),
         };
         findings.add(

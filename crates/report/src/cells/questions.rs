@@ -6,7 +6,7 @@
 
 use crate::figures::{Figure, over};
 use crate::history::{Runs, Seen};
-use ledger::{AnswerRow, DecisionSupport, Measure};
+use ledger::{AnswerRow, DecisionSupport, Measure, RefreshRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -39,6 +39,17 @@ pub struct UsersFigures {
     pub response_s_p95: Option<Figure>,
 }
 
+/// Refresh functions on one stack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RefreshFigures {
+    /// Seconds until all new orders of a pair had come: of several pairs the mean of a block.
+    pub insert_s: Option<Figure>,
+    /// Seconds until they had gone again.
+    pub delete_s: Option<Figure>,
+    /// Orders a second, of those that came and of those that went, each in a transaction of its own.
+    pub orders_per_s: Option<Figure>,
+}
+
 /// Decision support on one stack.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QuestionsFigures {
@@ -55,10 +66,15 @@ pub struct QuestionsFigures {
     /// Bytes that the lowest devices wrote in the phase, for each byte of temporary files: questions write nothing
     /// else, but for the database's own notes. Above 1, the stack writes more than it is told.
     pub written_per_temp_byte: Option<Figure>,
+    /// Share of the bytes of temporary files that the devices of their own LUN set were sent: 1 is all of them, below
+    /// it the page cache kept the rest.
+    pub temp_device_share: Option<Figure>,
     /// By number.
     pub questions: Vec<QuestionFigures>,
     /// By users.
     pub by_users: Vec<UsersFigures>,
+    /// Refresh functions after the questions, if there were any.
+    pub refresh: Option<RefreshFigures>,
 }
 
 /// Geometric mean of the times of a run, seconds.
@@ -95,8 +111,13 @@ impl QuestionsFigures {
                 let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
                 over(run.get(Measure::LowWriteBytes), temp)
             }),
+            temp_device_share: runs.figure(|run| {
+                let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
+                over(run.get(Measure::TempDeviceWriteBytes), temp)
+            }),
             questions: questions.into_iter().map(|one| question(one, runs)).collect(),
             by_users: steps.into_iter().map(|users| of_users(users, runs)).collect(),
+            refresh: (!first.refreshes.is_empty()).then(|| refresh(runs)),
         })
     }
 }
@@ -127,6 +148,25 @@ fn question(number: u32, runs: &[&Seen]) -> QuestionFigures {
         seconds: runs.figure(|run| of(run, |answer| Some(seconds(answer)))),
         temp_bytes: runs.figure(|run| of(run, |answer| answer.temp_bytes.map(|bytes| bytes as f64))),
         rows: first.map_or(0, |answer| answer.rows),
+    }
+}
+
+fn refresh(runs: &[&Seen]) -> RefreshFigures {
+    let seconds = |run: &Seen, pick: fn(&RefreshRow) -> u64| {
+        let pairs = run.questions.iter().flat_map(|asked| &asked.refreshes);
+        mean(&pairs.map(|pair| pick(pair) as f64 / 1e9).collect::<Vec<_>>())
+    };
+    let orders_per_s = |run: &Seen| {
+        let pairs = run.questions.iter().flat_map(|asked| &asked.refreshes);
+        let (orders, ns) = pairs.fold((0, 0), |(orders, ns), pair| {
+            (orders + 2 * pair.orders, ns + pair.insert_ns + pair.delete_ns)
+        });
+        over(Some(orders as f64), Some(ns as f64 / 1e9))
+    };
+    RefreshFigures {
+        insert_s: runs.figure(|run| seconds(run, |pair| pair.insert_ns)),
+        delete_s: runs.figure(|run| seconds(run, |pair| pair.delete_ns)),
+        orders_per_s: runs.figure(orders_per_s),
     }
 }
 
@@ -186,6 +226,7 @@ mod tests {
             limit_ns: 1,
             past_limit: None,
             answers: times.iter().copied().map(answer).collect(),
+            refreshes: Vec::new(),
         };
         let mean = geometric_mean_s(&asked(&[1_000_000_000, 64_000_000_000])).expect("two times");
         assert!((mean - 8.0).abs() < 1e-9, "{mean}");

@@ -6,6 +6,7 @@
 use super::opening::how_far;
 use super::phases::primary;
 use super::source::Source;
+use super::temporary;
 use super::verdicts::{severity, tone};
 
 use crate::cells::PhaseReport;
@@ -37,6 +38,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push(Block::Note(format!("equal: within {margin}; open: not enough data")));
         blocks.push(Block::Note(promise_in_short(&source.analysis.study)));
     }
+    blocks.extend(temporary::answers(source).map(|said| titled("Temporary space", vec![said])));
     blocks.push(titled("What speaks against it", vec![Block::List(against(source))]));
     Section::of("answer-in-short", "Answer", "", placed(blocks)).map(|section| section.standing(Stands::Before))
 }

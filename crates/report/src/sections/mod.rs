@@ -20,6 +20,7 @@ mod phases;
 mod serving;
 mod source;
 mod storage;
+mod temporary;
 mod times;
 mod validity;
 mod verdicts;
@@ -53,6 +54,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         storage::memory(&source),
         verdicts::verdicts(&source),
         changes::changes(&source),
+        temporary::section(&source),
         verdicts::not_tested(&source),
         cost::section(&source),
         elsewhere::section(&source),

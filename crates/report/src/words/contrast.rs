@@ -95,7 +95,7 @@ pub(crate) fn is_implied(one: &Difference, all: &[Difference]) -> bool {
     }
     let before = all.iter().take_while(|other| other.fact != one.fact);
     let said = |other: &Difference| by_value(other) == groups;
-    if one.fact.starts_with("redo ") && twin(one, all).is_some_and(said) {
+    if twin(one, all).is_some_and(said) {
         return true;
     }
     // One and the same path, under another name.
@@ -121,9 +121,11 @@ fn is_in_layers(kind: &Difference, all: &[Difference]) -> bool {
         })
 }
 
-/// What is said of the data where this is said of the redo log.
-fn twin<'a>(redo: &Difference, all: &'a [Difference]) -> Option<&'a Difference> {
-    let rest = redo.fact.strip_prefix("redo ")?;
+/// What is said of the data where this is said of the redo log or of temporary files.
+fn twin<'a>(other: &Difference, all: &'a [Difference]) -> Option<&'a Difference> {
+    let rest = ["redo ", "temp "]
+        .iter()
+        .find_map(|role| other.fact.strip_prefix(role))?;
     all.iter().find(|one| one.fact.strip_prefix("data ") == Some(rest))
 }
 

@@ -41,6 +41,6 @@ pub(crate) fn claimed(zfs: &Zfs, places: &Places, journal: &mut Journal) -> Resu
         }
         redo = Some(own);
     }
-    let owners = Owners { data, redo };
+    let owners = Owners { data, redo, temp: None };
     Ok(Luns { owners, data_bytes })
 }

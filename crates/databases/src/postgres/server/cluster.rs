@@ -39,6 +39,8 @@ pub struct Cluster {
     install: Install,
     data: PathBuf,
     run_as: RunAs,
+    /// A directory of its tablespace for temporary files.
+    temp: Option<PathBuf>,
 }
 
 /// What an undo journal has to know of a running server.
@@ -109,7 +111,12 @@ impl Cluster {
         }
         let cure = "run it by hand as that user to see more";
         process::run(&install.bin.join("initdb"), &args, &run_as, &reach, cure)?;
-        Ok(Cluster { install, data, run_as })
+        Ok(Cluster {
+            install,
+            data,
+            run_as,
+            temp: None,
+        })
     }
 
     /// One that was made before.
@@ -118,7 +125,19 @@ impl Cluster {
             install,
             data: data.to_owned(),
             run_as,
+            temp: None,
         }
+    }
+
+    /// With a directory that the server may write temporary files to: made here, for the server's user alone.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn with_temp(mut self, dir: &Path) -> Result<Cluster, PostgresError> {
+        self.run_as.make_directory(dir)?;
+        reachable(dir, &self.run_as)?;
+        self.temp = Some(dir.to_owned());
+        Ok(self)
     }
 
     /// The data directory.
@@ -159,6 +178,10 @@ impl Cluster {
         let mut reach = Reach::nothing();
         reach.add_directory(&data)?;
         reach.add_directory(sockets)?;
+        if let Some(temp) = &self.temp {
+            let (above, name) = split(temp)?;
+            reach.add_directory(&above.enter(name)?)?;
+        }
         // A link of the server's user: it adds nothing to what that user may write to.
         let wal = std::fs::canonicalize(self.data.join("pg_wal"));
         for path in wal

@@ -45,6 +45,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
             named.smallest(findings);
         }
     }
+    temporary(w, stack, study, findings);
     if stack.kind.is_raw() && stack.redo.is_none() {
         let cure = "give it a LUN set of its own: [luns.redo], files = { size = \"512MiB\" }, and here redo = \"redo\"";
         findings.add(
@@ -69,6 +70,45 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
     }
 }
 
+/// Where temporary files go: a place of their own, for a database that can be told.
+fn temporary(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
+    let span = w.temp.as_ref().map(|at| &at.span);
+    let (Some(set), Some(span)) = (known(stack.temp.as_deref(), span, study, findings), span) else {
+        return;
+    };
+    let taken = [&stack.data, &stack.redo]
+        .into_iter()
+        .flatten()
+        .any(|name| *name == set.name);
+    let named = Named { w, stack, set, span };
+    let (message, cure) = match &stack.kind {
+        _ if !stack.engine.is_sql() => (
+            "only a database that takes SQL has temporary files".to_string(),
+            "remove it, or write engine = \"postgres\" or \"sqlite\"",
+        ),
+        _ if taken => (
+            format!("{:?} holds the data or the log of this stack already", set.name),
+            "give temporary files a LUN set of their own, or remove it: then they lie beside the data",
+        ),
+        _ if !study.phases.iter().any(|phase| phase.kind.tpch().is_some()) => (
+            "no phase asks long questions, and only they have temporary files".to_string(),
+            "remove it, or add a phase of kind \"tpch\"",
+        ),
+        StackKind::FileSystem(_) if set.count() > 1 => (
+            format!("temporary files take one LUN, and {:?} has {}", set.name, set.count()),
+            "name a LUN set of one file or device",
+        ),
+        StackKind::Volume(made) => return volume::fits((w, made), (set, 0), span, findings),
+        kind => {
+            if kind.disk_group().is_some() {
+                named.copies_fit(0, findings);
+            }
+            return named.smallest(findings);
+        }
+    };
+    findings.add(span, message, cure);
+}
+
 /// The LUN set of that name, or a finding.
 fn known<'s>(name: Option<&str>, span: Option<&Span>, study: &'s Study, findings: &mut Findings) -> Option<&'s LunSet> {
     let (name, span) = (name?, span?);
@@ -87,7 +127,7 @@ fn known<'s>(name: Option<&str>, span: Option<&Span>, study: &'s Study, findings
     found
 }
 
-/// A LUN set that a stack names as its `data` or `redo`.
+/// A LUN set that a stack names as its `data`, `redo` or `temp`.
 struct Named<'a> {
     w: &'a WrittenStack,
     stack: &'a Stack,

@@ -257,18 +257,17 @@ fn plain(w: &WrittenPhase, random: &Random, stack: &Stack, findings: &mut Findin
 /// What the load and a bulk load take must fit into LUN files.
 fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let needed = match &phase.kind {
-            PhaseKind::Tpcc(tpcc) => space::company_bytes(tpcc),
-            PhaseKind::Tpch(tpch) => space::questions_bytes(tpch),
-            PhaseKind::Bulk(bulk) => bulk
-                .rows
-                .iter()
-                .max()
-                .map_or(0, |rows| rows.saturating_mul(space::BULK_ROW_BYTES)),
-            _ => continue,
+        let needed = |stack: &Stack| match &phase.kind {
+            PhaseKind::Tpcc(tpcc) => Some(space::company_bytes(tpcc)),
+            PhaseKind::Tpch(tpch) => Some(space::questions_bytes(tpch, stack)),
+            PhaseKind::Bulk(bulk) => {
+                let most = bulk.rows.iter().max();
+                Some(most.map_or(0, |rows| rows.saturating_mul(space::BULK_ROW_BYTES)))
+            }
+            _ => None,
         };
         for stack in &study.stacks {
-            let Some(space) = space::usable(study, stack) else {
+            let (Some(needed), Some(space)) = (needed(stack), space::usable(study, stack)) else {
                 continue;
             };
             if needed > space / 20 * 19 {

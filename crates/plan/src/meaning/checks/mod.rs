@@ -81,11 +81,7 @@ fn present(written: &WrittenStudy, findings: &mut Findings) {
 
 /// LUN sets that nobody uses: either a stack forgot one, or a device stands there for nothing.
 fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let named = study
-        .stacks
-        .iter()
-        .flat_map(|stack| [&stack.data, &stack.redo])
-        .flatten();
+    let named = study.stacks.iter().flat_map(Stack::lun_sets);
     if named
         .into_iter()
         .any(|name| study.luns.iter().all(|set| set.name != *name))
@@ -95,13 +91,13 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     }
     for set in &written.luns {
         let name = &set.name.value;
-        let used = |stack: &Stack| stack.data.as_ref() == Some(name) || stack.redo.as_ref() == Some(name);
+        let used = |stack: &Stack| stack.lun_sets().any(|used| used == name);
         let copied = |phase: &Phase| {
             let copy = phase.kind.copy();
             copy.is_some_and(|copy| copy.data.as_ref() == Some(name) || copy.redo.as_ref() == Some(name))
         };
         if !study.stacks.iter().any(used) && !study.phases.iter().any(copied) {
-            let cure = format!("write data = \"{name}\" or redo = \"{name}\" in a stack, or remove the set");
+            let cure = format!("write data, redo or temp = \"{name}\" in a stack, or remove the set");
             findings.add(&set.name.span, format!("no stack uses the LUN set {name:?}"), cure);
         }
     }

@@ -3,10 +3,10 @@
 //! Takes a phase of decision support, gives blocks. Prevents: a geometric mean without the questions that it is of.
 
 use crate::cells::PhaseReport;
-use crate::cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
+use crate::cells::questions::{QuestionFigures, QuestionsFigures, RefreshFigures, UsersFigures};
 use crate::document::{Block, Cell, Form, Forms, Placed, column};
 use crate::figures::Figure;
-use crate::format::{bytes, nanoseconds, number, ratio, whole};
+use crate::format::{bytes, nanoseconds, number, percent, ratio, whole};
 use crate::sections::source::Source;
 
 /// A stack with what it answered.
@@ -26,12 +26,35 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
          answer was compared with the other runs' answers to the same question.",
         first.scale, first.text
     );
-    vec![
+    let mut blocks = vec![
         (Forms::LONG, Block::Note(words)),
         (Forms::LONG, Block::Table(whole_phase(source, phase, &asked))),
         (Forms::LONG, Block::Table(by_users(source, phase, &asked))),
         (Forms::LONG, Block::Table(by_question(source, phase, &asked))),
-    ]
+    ];
+    let refreshed = asked
+        .iter()
+        .filter_map(|(stack, asked)| Some((*stack, asked.refresh.as_ref()?)));
+    let refreshed: Vec<Of<'_, RefreshFigures>> = refreshed.collect();
+    if !refreshed.is_empty() {
+        blocks.push((Forms::LONG, Block::Table(refresh(source, phase, &refreshed))));
+    }
+    blocks
+}
+
+fn refresh(source: &Source<'_>, phase: &PhaseReport, refreshed: &[Of<'_, RefreshFigures>]) -> crate::document::Table {
+    let of = |head: &str, unit: &str, pick: fn(&RefreshFigures) -> Option<Figure>, form: Form| {
+        column(head, unit, move |(_, refreshed): &Of<'_, RefreshFigures>| {
+            Cell::ranged(pick(refreshed), form)
+        })
+    };
+    let columns = [
+        of("new orders", "inserted in", |refreshed| refreshed.insert_s, seconds).compared(),
+        of("new orders", "deleted in", |refreshed| refreshed.delete_s, seconds).compared(),
+        of("orders", "/s", |refreshed| refreshed.orders_per_s, number),
+    ];
+    let caption = format!("Refresh functions: {}", phase.name);
+    source.table(caption, refreshed, |(stack, _)| stack, columns)
 }
 
 /// Seconds in the unit that fits: small data are answered in milliseconds.
@@ -49,6 +72,7 @@ fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         of("question", "geometric mean", |asked| asked.geometric_mean_s, seconds).compared(),
         of("processors", "/question", |asked| asked.cpu_s_per_question, seconds),
         of("temporary", "files", |asked| asked.temp_bytes, bytes),
+        of("temporary", "at their device", |asked| asked.temp_device_share, percent),
         of(
             "written",
             "per temporary byte",

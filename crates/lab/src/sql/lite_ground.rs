@@ -1,0 +1,135 @@
+//! Places where a trial's SQLite databases are made: in a directory through the page cache or around it, or in files of
+//! a disk group.
+//!
+//! Takes a place and a name, gives a database of that name and takes it away again. Prevents: files of a database that
+//! is gone.
+
+use super::lite_temp::Temp;
+use crate::group::grouped;
+use anyhow::Context;
+use databases::sqlite::{DirectFiles, Place, READER_MEMORY_MIN, Role, Volume, VolumeSpec, WRITER_MEMORY_MIN};
+use diskgroup::{Group, GroupPort, Stripe};
+use std::path::PathBuf;
+use std::sync::Arc;
+use targets::{OpenSpec, Port, PsyncPort};
+
+/// Memory and depth of a port that writes; readers have one I/O at a time.
+const WRITER_MEMORY: u64 = 4 << 20;
+const WRITER_DEPTH: usize = 32;
+
+/// A volume in files of a group.
+type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+
+/// Where databases can be made.
+pub(super) enum Ground {
+    Buffered(PathBuf),
+    Direct(PathBuf),
+    Group {
+        group: Box<Group<PsyncPort>>,
+        disks: Vec<OpenSpec>,
+    },
+}
+
+/// One database.
+pub(super) struct Base {
+    pub(super) place: Place,
+    volume: Option<Grouped>,
+    _files: Option<DirectFiles>,
+}
+
+impl Ground {
+    /// An empty database; `temp`: where its temporary files go, if not into memory.
+    pub(super) fn make(&self, name: &str, readers: usize, seed: u64, temp: Option<&Temp>) -> anyhow::Result<Base> {
+        let spec = VolumeSpec::default();
+        match self {
+            Ground::Buffered(dir) => Ok(Base {
+                place: match temp.and_then(Temp::directory) {
+                    Some(temp) => Place::buffered_with_temp(&dir.join(name), temp),
+                    None => Place::buffered(&dir.join(name)),
+                },
+                volume: None,
+                _files: None,
+            }),
+            Ground::Direct(dir) => {
+                let files = DirectFiles::claim(&dir.join(name))?;
+                let volume = files.create(&PsyncPort::open, readers, spec, seed)?;
+                Ok(Base {
+                    place: place_on(Arc::new(volume), temp)?,
+                    volume: None,
+                    _files: Some(files),
+                })
+            }
+            Ground::Group { group, disks } => {
+                let names = names(name);
+                for name in &names {
+                    grouped::make_file(group, name, 1 << 20, Stripe::Coarse)?;
+                }
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let port = |memory, depth| -> anyhow::Result<_> {
+                    Ok(group.open(PsyncPort::open(disks, memory, depth)?, &names)?)
+                };
+                let readers = (0..readers).map(|_| port(READER_MEMORY_MIN.max(1 << 20), WRITER_DEPTH));
+                let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
+                let writer = port(WRITER_MEMORY.max(WRITER_MEMORY_MIN), WRITER_DEPTH)?;
+                let volume = Arc::new(Volume::create(writer, readers, spec, seed)?);
+                Ok(Base {
+                    place: place_on(volume.clone(), temp)?,
+                    volume: Some(volume),
+                    _files: None,
+                })
+            }
+        }
+    }
+
+    /// Takes the files of a database away that is closed.
+    pub(super) fn remove(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Ground::Buffered(dir) | Ground::Direct(dir) => {
+                for file in names(name) {
+                    let path = dir.join(file);
+                    match std::fs::remove_file(&path) {
+                        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(e).with_context(|| format!("remove {}", path.display()));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Ground::Group { group, .. } => {
+                for file in names(name) {
+                    group.delete_file(&file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How files are reached, in words.
+    pub(super) fn access(&self) -> &'static str {
+        match self {
+            Ground::Buffered(_) => "page cache",
+            Ground::Direct(_) => "direct file",
+            Ground::Group { .. } => "disk group",
+        }
+    }
+}
+
+fn place_on<P: Port + Send + 'static>(volume: Arc<Volume<P>>, temp: Option<&Temp>) -> anyhow::Result<Place> {
+    Ok(match temp.and_then(Temp::space) {
+        Some(space) => Place::with_temp(volume, space.clone())?,
+        None => Place::on(volume)?,
+    })
+}
+
+/// The files of a database.
+fn names(name: &str) -> [String; 3] {
+    Role::ALL.map(|role| format!("{name}{}", role.suffix()))
+}
+
+/// Gives ports of a group back, so that it can be closed.
+pub(super) fn close(base: Base) {
+    drop(base.place);
+    if let Some(volume) = base.volume.and_then(|volume| Arc::try_unwrap(volume).ok()) {
+        drop(volume.into_ports());
+    }
+}

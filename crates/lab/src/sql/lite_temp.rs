@@ -1,0 +1,174 @@
+//! Where SQLite sorts and groups: beside the data, or on LUNs of its own; in a directory or on a disk group.
+//!
+//! Takes the stack's place, gives the VFS a place for temporary files, and their counts. On a group each is a scratch
+//! file: made, grown and deleted there, on a port of its own. Prevents: questions whose temporary space is memory that
+//! nobody asked for.
+
+use crate::condition::Condition;
+use databases::sqlite::{NewFile, Room, SqliteError, TEMP_DEPTH, TEMP_MEMORY, TempCounts, TempSpace};
+use diskgroup::{FileSpec, Group, GroupError, Stripe};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use targets::{OpenSpec, PsyncPort};
+
+/// A group with how its disks are opened.
+type Opened = (Group<PsyncPort>, Vec<OpenSpec>);
+
+/// Temporary files that a user's question may have open, and what this process has open besides.
+const FILES_OF_USER: usize = 16;
+const FILES_BESIDE: usize = 1024;
+
+/// Where temporary files go.
+pub(super) struct Temp {
+    /// The directory, where SQLite's own VFS makes them.
+    directory: Option<PathBuf>,
+    /// The place, where ours does.
+    space: Option<Arc<TempSpace>>,
+    /// The group that is theirs alone.
+    own: Option<Group<PsyncPort>>,
+    /// Disks that a port of a file opens.
+    disks: usize,
+    /// Counts when the phase began.
+    before: TempCounts,
+}
+
+impl Temp {
+    fn of(directory: Option<PathBuf>, space: Option<TempSpace>) -> Temp {
+        Temp {
+            directory,
+            space: space.map(Arc::new),
+            own: None,
+            disks: 1,
+            before: TempCounts::default(),
+        }
+    }
+
+    /// Made by SQLite's own VFS, through the page cache.
+    pub(super) fn buffered(directory: PathBuf) -> Temp {
+        Temp::of(Some(directory), None)
+    }
+
+    /// Files without a name, around the page cache.
+    pub(super) fn direct(directory: &Path) -> Temp {
+        Temp::of(None, Some(TempSpace::in_directory(directory)))
+    }
+
+    /// Scratch files of the group of the data, or of one of their own.
+    pub(super) fn grouped(group: Group<PsyncPort>, disks: Vec<OpenSpec>, own: Option<Opened>) -> Temp {
+        let apart = own.as_ref().map(|(group, _)| group.clone());
+        let (group, disks) = own.unwrap_or((group, disks));
+        let count = disks.len();
+        let space = TempSpace::new(move |number| scratch(&group, &disks, number));
+        Temp {
+            own: apart,
+            disks: count,
+            ..Temp::of(None, Some(space))
+        }
+    }
+
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    pub(super) fn space(&self) -> Option<&Arc<TempSpace>> {
+        self.space.as_ref()
+    }
+
+    /// So many users are going to ask: each temporary file has its disks open.
+    pub(super) fn ready(&self, users: usize) {
+        let wanted = (users * FILES_OF_USER * self.disks + FILES_BESIDE) as u64;
+        let limit = getrlimit(Resource::Nofile);
+        let most = limit.maximum.unwrap_or(u64::MAX);
+        if limit.current.is_some_and(|current| current < wanted.min(most)) {
+            let raised = Rlimit {
+                current: Some(wanted.min(most)),
+                maximum: limit.maximum,
+            };
+            // Without it a question ends with the error of a file that could not be opened.
+            let _ = setrlimit(Resource::Nofile, raised);
+        }
+    }
+
+    /// As a setting of the database.
+    pub(super) fn setting(&self) -> ledger::DatabaseSetting {
+        let by = match (&self.space, &self.own) {
+            (None, _) => "files, made by SQLite through the page cache",
+            (Some(_), Some(_)) => "files of a disk group of their own",
+            (Some(_), None) => "files, made by a VFS of assay where the database's are made",
+        };
+        ledger::DatabaseSetting {
+            name: "temporary files of questions".to_string(),
+            value: by.to_string(),
+            source: "assay".to_string(),
+        }
+    }
+
+    pub(super) fn begin_count(&mut self) {
+        self.before = self.counts();
+    }
+
+    /// Bytes that SQLite wrote to temporary files since; `None`: nobody counts them.
+    pub(super) fn counted(&self) -> Option<u64> {
+        let counted = self.space.is_some();
+        counted.then(|| self.counts().asked_write_bytes - self.before.asked_write_bytes)
+    }
+
+    fn counts(&self) -> TempCounts {
+        self.space.as_ref().map(|space| space.counts()).unwrap_or_default()
+    }
+
+    /// How the group is that is theirs alone.
+    pub(super) fn condition(&self) -> Condition {
+        let of = |group: &Group<PsyncPort>| Condition::of(group.disks(), [group.info()]);
+        self.own.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// Closes what is theirs alone. No file may be open.
+    pub(super) fn close(self) -> Result<(), GroupError> {
+        match self.own {
+            Some(group) => group.close().map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Deletes a scratch file. One that can't be deleted is gone with the next mount.
+struct Gone(Group<PsyncPort>, String);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = self.0.delete_file(&self.1);
+    }
+}
+
+fn scratch(group: &Group<PsyncPort>, disks: &[OpenSpec], number: u64) -> Result<NewFile<PortOf>, SqliteError> {
+    let spec = FileSpec {
+        name: format!("assay-temp-{number}"),
+        size: 0,
+        redundancy: None,
+        stripe: Stripe::Coarse,
+    };
+    group.scratch_file(&spec).map_err(refused)?;
+    let gone = Gone(group.clone(), spec.name.clone());
+    let below = PsyncPort::open(disks, TEMP_MEMORY, TEMP_DEPTH)?;
+    Ok(NewFile {
+        port: group.open(below, &[spec.name.as_str()]).map_err(refused)?,
+        gone: Box::new(gone),
+        room: Room::Asked,
+    })
+}
+
+type PortOf = diskgroup::GroupPort<PsyncPort>;
+
+fn refused(error: GroupError) -> SqliteError {
+    match error {
+        GroupError::Full { needed, .. } => SqliteError::Full {
+            file: "temporary".into(),
+            bytes: needed,
+            why: error.to_string().lines().next().unwrap_or_default().to_string(),
+        },
+        GroupError::Target(error) => error.into(),
+        other => targets::TargetError::Layer(Box::new(other)).into(),
+    }
+}
