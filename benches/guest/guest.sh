@@ -57,6 +57,11 @@ fi
 own=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-guest.XXXXXX")
 guest=
 end() {
+  # The guest's kernel begins a session of its own, and says where.
+  local said
+  for said in "$own"/uml/*/pid; do
+    [ ! -s "$said" ] || kill -KILL -- "-$(cat "$said")" 2>/dev/null || true
+  done
   [ -z "$guest" ] || kill -KILL -- "-$guest" 2>/dev/null || true
   rm -rf "$own"
 }

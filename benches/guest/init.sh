@@ -22,9 +22,7 @@ mount -t hostfs none run/out -o "$OWN/out"
 ln -sfn "$modules/modules/$(uname -r)" "lib/modules/$(uname -r)"
 date -s "@$TIME" >/dev/null
 chroot . /bin/bash -c '
-  for module in loop fuse dm-mod dm-snapshot dm-thin-pool dm-raid dm-mirror raid0 raid1 raid10 raid456; do
-    modprobe "$module"
-  done
+  modprobe --all loop fuse dm-mod dm-snapshot dm-thin-pool dm-raid dm-mirror raid0 raid1 raid10 raid456
   ip link set lo up 2>/dev/null
   hostname guest
   for controller in memory cpuacct blkio; do

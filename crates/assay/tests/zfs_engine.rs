@@ -2,11 +2,11 @@
 //!
 //! Prevents: a file of a pool that keeps its contract in single requests and loses a database.
 
-use crate::acknowledged::{Found, Log, Logged, survey};
+use crate::acknowledged::{Found, Log, Logged, Over, survey};
 use crate::trial::drive::Served;
 use pages::{AgeWork, Files, HEADER_BYTES, Instance, RandomWork, ScanWork, Settings, Shape, TornPages, expected_body};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use targets::{FileId, Port};
 use workloads::{Operation, Started};
@@ -197,8 +197,8 @@ where
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
-    let (killed, unheard) = (AtomicBool::new(false), crate::moment::Moment::default());
-    let mut logged = Logged::new(operation, log, &killed, &unheard);
+    let (never, unheard) = (Over::default(), crate::moment::Moment::default());
+    let mut logged = Logged::new(operation, log, &never, &unheard);
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
     if !failed {

@@ -9,9 +9,11 @@
 use crate::error::StackError;
 use crate::run::Run;
 use sandbox::Reach;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of a failing tool's words is quoted.
@@ -241,8 +243,22 @@ impl Tool {
     }
 }
 
-/// The first line that a tool prints about its version; empty when it can't be run.
+/// The first line that a tool prints about its version; empty when it can't be run. Asked once: each stack that is
+/// built wants to know.
 pub(crate) fn version(program: &str) -> String {
+    static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(said) = known().get(program) {
+        return said.clone();
+    }
+    let said = asked_for_version(program);
+    if !said.is_empty() {
+        known().insert(program.to_owned(), said.clone());
+    }
+    said
+}
+
+fn asked_for_version(program: &str) -> String {
     let flag = match program {
         "mkfs.btrfs" | "losetup" => "--version",
         "lvm" => "version",
@@ -344,5 +360,20 @@ mod tests {
             .expect("an error");
         assert!(error.to_string().contains("killed after"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_tool_that_makes_devices_writes_below_its_places_and_nowhere_else() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("file");
+        let script = format!("echo x >{}", file.display());
+        let limit = Duration::from_secs(10);
+        let refused = Tool::new("sh", ["-c", &script], limit).making_devices_of(&[]).run(None);
+        let confined = sandbox::confinement() == "by the kernel (Landlock)";
+        assert_eq!((refused.is_err(), file.exists()), (confined, !confined));
+        let own = format!("/dev/assay-test-{}", std::process::id());
+        let script = format!("mkfifo {own} && rm {own}");
+        let may = Tool::new("sh", ["-c", &script], limit).making_devices_of(&[]).run(None);
+        assert!(may.is_ok() || !crate::is_root(), "{:?}", may.err());
     }
 }

@@ -12,4 +12,5 @@ mod journal;
 mod machine;
 mod nfs;
 mod stacks;
+mod volumes;
 mod zfs_fuse;

@@ -14,9 +14,9 @@ const MARKER: &str = "MARKER OF THE TEST\n";
 const VICTIM: &str = "ASSAY_TEST_VICTIM";
 
 /// Directory, loop devices, and the turn among tests that use loop devices. All gone when dropped.
-struct Bench {
+pub(crate) struct Bench {
     dir: tempfile::TempDir,
-    devices: Vec<PathBuf>,
+    pub(crate) devices: Vec<PathBuf>,
     _turn: File,
 }
 
@@ -32,7 +32,7 @@ fn losetup(args: &[&str]) -> String {
 
 impl Bench {
     /// `count` LUNs of `mib` MiB; `None`, with the reason printed, where it can't be.
-    fn new(count: usize, mib: u64) -> Option<Bench> {
+    pub(crate) fn new(count: usize, mib: u64) -> Option<Bench> {
         if !stacks::is_root() || !Path::new("/dev/loop-control").exists() {
             eprintln!("skipped: needs root and /dev/loop-control");
             return None;
@@ -56,15 +56,15 @@ impl Bench {
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().expect("there").join(name)
     }
-    fn journal(&self, run: &str) -> Journal {
+    pub(crate) fn journal(&self, run: &str) -> Journal {
         let mut journal = Journal::create(&self.path("state"), run).expect("a journal");
         allow(&mut journal, &self.devices);
         journal
     }
-    fn work(&self) -> Directory {
+    pub(crate) fn work(&self) -> Directory {
         Directory::open(self.dir.path()).expect("held")
     }
-    fn places(&self, data: usize) -> Places {
+    pub(crate) fn places(&self, data: usize) -> Places {
         Places {
             data: self.devices[..data].to_vec(),
             redo: self.devices[data..].to_vec(),
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
     /// Nothing of the run is left: no mounts, no directories, no journals.
-    fn assert_clean(&self) {
+    pub(crate) fn assert_clean(&self) {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("readable");
         let here = self.dir.path().to_string_lossy().into_owned();
         assert!(!mounts.contains(&here), "a mount is left:\n{mounts}");
@@ -118,7 +118,7 @@ impl Drop for Bench {
     }
 }
 
-fn stack(name: &str, kind: StackKind) -> Stack {
+pub(crate) fn stack(name: &str, kind: StackKind) -> Stack {
     Stack {
         name: name.into(),
         kind,

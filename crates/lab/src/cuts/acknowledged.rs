@@ -47,25 +47,39 @@ impl Log {
 pub(crate) struct Logged<'a, 'l, P: Port> {
     inner: RandomOperation<'a, P>,
     log: &'l mut Log,
-    killed: &'l AtomicBool,
+    over: &'l Over,
     moment: &'l Moment,
 }
 
+/// What holds from the end of the work on.
+#[derive(Default)]
+pub(crate) struct Over {
+    /// The work stops where it is, between two I/Os, as a process does.
+    pub(crate) killed: AtomicBool,
+    /// Acknowledgements count no more: set before the power goes.
+    pub(crate) silent: AtomicBool,
+}
+
+impl Over {
+    /// What of these acknowledgements counts. They have come already: what counts came before the power went, and
+    /// nothing that came before is left out but in the moment in which it goes.
+    fn counted<'d>(&self, ended: &'d [Done]) -> &'d [Done] {
+        match self.silent.load(Ordering::SeqCst) {
+            true => &[],
+            false => ended,
+        }
+    }
+}
+
 impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
-    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `moment` is told of
-    /// the first acknowledgement, and of every error as it comes: other workers may go on for long before somebody
-    /// gets to see it.
-    pub(crate) fn new(
-        mut inner: RandomOperation<'a, P>,
-        log: &'l mut Log,
-        killed: &'l AtomicBool,
-        moment: &'l Moment,
-    ) -> Self {
+    /// `moment` is told of the first acknowledgement, and of every error as it comes: other workers may go on for long
+    /// before somebody gets to see it.
+    pub(crate) fn new(mut inner: RandomOperation<'a, P>, log: &'l mut Log, over: &'l Over, moment: &'l Moment) -> Self {
         inner.trace_transactions();
         Logged {
             inner,
             log,
-            killed,
+            over,
             moment,
         }
     }
@@ -78,14 +92,14 @@ impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
 
     /// Also where the work failed: what ended before was acknowledged all the same.
     fn take(&mut self, ended: &[Done]) {
-        if self.log.take(self.inner.transactions(), ended) {
+        if self.log.take(self.inner.transactions(), self.over.counted(ended)) {
             self.moment.begin();
         }
     }
 
     /// An error, as there is no other way to leave the loop without ending what is under way.
     fn alive(&self) -> Result<(), PagesError> {
-        match self.killed.load(Ordering::Relaxed) {
+        match self.over.killed.load(Ordering::Relaxed) {
             true => Err(TargetError::PowerCut.into()),
             false => Ok(()),
         }
@@ -267,5 +281,30 @@ mod tests {
         let older = Found::of(&logs, &[1, 2, 1, 1], &[3, 1, 1, 2], 2);
         assert_eq!((older.lost, older.half, older.older), (0, 0, 1));
         assert!(older.examples[0].contains("0/1"), "{:?}", older.examples);
+    }
+
+    #[test]
+    fn what_is_acknowledged_in_silence_need_not_be_there_and_what_was_before_must_be() {
+        let (over, mut log) = (Over::default(), Log::default());
+        let ended = |session| Done {
+            session,
+            class: UPDATE,
+            at: 0,
+            units: 1,
+        };
+        let transaction = |session, page| Transaction {
+            session,
+            changes: vec![(0, page, 2)],
+        };
+        log.take(vec![transaction(0, 0), transaction(1, 1)], over.counted(&[ended(0)]));
+        over.silent.store(true, Ordering::SeqCst);
+        log.take(Vec::new(), over.counted(&[ended(1)]));
+        let logs = [log];
+        let only_before = Found::of(&logs, &[1; 2], &[2, 1], 2);
+        assert!(
+            !only_before.is_loss() && only_before.acknowledged == 1,
+            "{only_before:?}"
+        );
+        assert_eq!(Found::of(&logs, &[1; 2], &[1, 1], 2).lost, 1);
     }
 }

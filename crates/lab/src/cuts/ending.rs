@@ -80,6 +80,14 @@ impl<'a> Ending<'a> {
         }
     }
 
+    /// Whether what is acknowledged once this end has begun says nothing: a host without power acknowledges nothing,
+    /// but here it lives on, and md takes a flush that all its LUNs refuse for one that was done. Other stacks hand
+    /// such an error on, and are held to that.
+    pub(crate) fn silences(&self, stand: &Stand) -> bool {
+        let volume = stand.stack.kind.volume();
+        self.kind() == End::PowerCut && volume.is_some_and(plan::Volume::passes_no_flush_errors)
+    }
+
     /// From now on nothing of the stack is written any more, as far as that can be had.
     pub(crate) fn strike(&self) -> anyhow::Result<()> {
         let kill = match self {

@@ -3,13 +3,14 @@
 //! Takes the stack of a trial and how ports are opened on it; gives what the engine had acknowledged, and what of it is
 //! still there. Prevents: an acknowledgement that is asked of the engine that gave it.
 
-use crate::cuts::acknowledged::{Found, Log, Logged, survey};
+use crate::cuts::acknowledged::{Found, Log, Logged, Over, survey};
 use crate::cuts::ending::Ending;
 use crate::cuts::moment::{Came, Moment};
 use crate::cuts::phase::{self, Ended};
 use crate::cuts::sums::Cut;
 use crate::host::opened::Opened;
 use crate::host::site::HostSite;
+use crate::host::stand::Stand;
 use crate::pool::pooled::Pooled;
 use crate::ports::{PageEngine, StackPort};
 use crate::signals;
@@ -46,7 +47,7 @@ impl Ended for Engine<'_, '_> {
             before: self.before.take(),
             cancel: self.turn.cancel,
         };
-        let worked = work.until_the_end(open(opened)?, &ending)?;
+        let worked = work.until_the_end(open(opened)?, &ending, stand)?;
         opened.lose();
         let back = phase::come_back(&ending, stand, loss_seed, || {
             opened.reopen()?;
@@ -106,13 +107,13 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Works until the power fails or the engine is killed.
-    fn until_the_end(&self, mut instance: PageEngine, ending: &Ending<'_>) -> anyhow::Result<Worked> {
+    fn until_the_end(&self, mut instance: PageEngine, ending: &Ending<'_>, stand: &Stand) -> anyhow::Result<Worked> {
         let before = match &self.before {
             Some(versions) => versions.clone(),
             None => survey(&mut instance)?,
         };
         let mut logs: Vec<Log> = instance.ports_mut().map(|_| Log::default()).collect();
-        let (moment, killed) = (Moment::default(), AtomicBool::new(false));
+        let (moment, over) = (Moment::default(), Over::default());
         let stop = Arc::new(AtomicBool::new(false));
         let pacing = drive::random_pacing(self.random, None, &stop);
         if self.random.update_pct == 0 {
@@ -122,14 +123,15 @@ impl Work<'_> {
         std::thread::scope(|scope| {
             let timer = scope.spawn(|| {
                 let due = moment.wait(self.after, self.cancel) == Came::Due;
+                over.silent.store(due && ending.silences(stand), Ordering::SeqCst);
                 let stopped = if due { ending.strike() } else { Ok(()) };
                 // Where no storage fails, the engine stops where it is.
-                killed.store(due && ending.kind() == End::Kill, Ordering::SeqCst);
+                over.killed.store(due && ending.kind() == End::Kill, Ordering::SeqCst);
                 // Work that needs no storage would go on, and so would workers beside one that failed.
                 stop.store(true, Ordering::SeqCst);
                 stopped
             });
-            let driven = self.drive(&mut instance, &mut logs, &pacing, (&killed, &moment));
+            let driven = self.drive(&mut instance, &mut logs, &pacing, (&over, &moment));
             if driven.is_err() {
                 moment.fail();
             }
@@ -148,13 +150,13 @@ impl Work<'_> {
         instance: &mut PageEngine,
         logs: &mut [Log],
         pacing: &workloads::Pacing,
-        (killed, moment): (&AtomicBool, &Moment),
+        (over, moment): (&Over, &Moment),
     ) -> Result<(), PagesError> {
         let operations = instance.random(&drive::random_work(self.random), self.seed)?;
         let mut logged: Vec<Logged<'_, '_, StackPort>> = operations
             .into_iter()
             .zip(logs)
-            .map(|(operation, log)| Logged::new(operation, log, killed, moment))
+            .map(|(operation, log)| Logged::new(operation, log, over, moment))
             .collect();
         drive::drive_all(&mut logged, pacing, self.seed).map(drop)
     }

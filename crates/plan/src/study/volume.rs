@@ -185,6 +185,15 @@ impl Volume {
         }
     }
 
+    /// Whether the kernel's md is in it, which takes a flush that all LUNs refuse for one that was done: without power
+    /// it goes on to say that data are safe.
+    pub fn passes_no_flush_errors(&self) -> bool {
+        match &self.manager {
+            Manager::Lvm(lvm) => lvm.layout == LvmLayout::Raid1,
+            Manager::Md(_) => true,
+        }
+    }
+
     /// Whether it is used as a device.
     pub fn is_raw(&self) -> bool {
         self.top.is_none()
