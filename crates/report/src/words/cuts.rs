@@ -65,11 +65,14 @@ pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
         false => ACKNOWLEDGED,
     };
     let parts = match of_files {
-        true => format!(
-            "{} names, {} KiB",
-            whole(sum(Measure::CutsNamesLost)),
-            whole(sum(Measure::CutsKibLost))
-        ),
+        true => {
+            let (names, kib) = (sum(Measure::CutsNamesLost), sum(Measure::CutsKibLost));
+            let hid = match sum(Measure::CutsVerifierHid) {
+                hid if hid > 0.0 => format!(", uncommitted data behind the same write verifier after {}", whole(hid)),
+                _ => String::new(),
+            };
+            format!("{} names, {} KiB{hid}", whole(names), whole(kib))
+        }
         false => format!(
             "{} half there, {} pages older than before",
             whole(sum(Measure::CutsHalf)),
