@@ -190,7 +190,8 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
          false: studies with a false verdict, %; told: comparisons with a true verdict, %;\n\
          advice: studies whose last sentence says something false, %;\n\
          says: studies whose sheet has a line about their blocks, %; hides: those whose sheet says\n\
-         that so few blocks hide as much as this world has, %; a star: misses what is owed.\n\
+         that so few blocks hide as much as this world has, %; time: valid blocks that a study takes, mean;\n\
+         a star: misses what is owed.\n\
          Owed where the conditions hold: false verdicts and advice at most {} %, lines at most {} %;\n\
          elsewhere one of both in {} % of the studies where more than {} % have a false verdict.\n",
         flags.studies,
@@ -212,9 +213,9 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
             };
             let heads: String = BLOCKS
                 .iter()
-                .map(|blocks| format!("{:>30}", format!("{blocks} blocks")))
+                .map(|blocks| format!("{:>35}", format!("{blocks} blocks")))
                 .collect();
-            let columns = format!("{:>30}", "false told advice says hides").repeat(BLOCKS.len());
+            let columns = format!("{:>35}", "false told advice says hides time").repeat(BLOCKS.len());
             let _ = writeln!(text, "{world} ({kind})\n{:>7}{heads}\n{:>7}{columns}", "", "");
         }
         let _ = write!(
@@ -229,7 +230,8 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
             let (advice, speaks, hides) = (percent(&cell.advice), percent(&cell.speaks), percent(&cell.hides));
             let _ = write!(
                 text,
-                "{wrong:>7.1}{told:>5.0}{advice:>6.1}{speaks:>5.0}{hides:>5.0} {star}"
+                "{wrong:>7.1}{told:>5.0}{advice:>6.1}{speaks:>5.0}{hides:>5.0}{time:>5.1} {star}",
+                time = cell.blocks_mean,
             );
         }
         text.push('\n');
