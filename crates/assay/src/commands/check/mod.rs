@@ -2,6 +2,7 @@
 
 mod engines;
 pub(super) mod proportions;
+mod ramps;
 
 use super::answer::{answer, size, wrapped};
 use super::{modelled_luns, study_file};
@@ -126,6 +127,9 @@ impl Facts {
                 (ratio - 1.0) * 100.0,
                 sd * 100.0
             );
+            row("", found);
+        }
+        if let Some(found) = ramps::words(study, self.blocks, self.comparisons) {
             row("", found);
         }
         if let Some(beside) = published(study) {
