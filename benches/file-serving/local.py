@@ -6,10 +6,10 @@ One thread each. filebench and fs_mark are not in Debian: these engines of fio d
 """
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(HERE, "../../target"))
@@ -30,13 +30,13 @@ def ours(directory, calls, seconds):
 
 def fio(directory, engine):
     """The same of one engine of fio."""
-    place = os.path.join(directory, "fio")
-    os.makedirs(place)
-    words = ["fio", "--name=one", "--thread", "--ioengine=" + engine, "--directory=" + place, f"--nrfiles={FILES[engine]}",
-             "--openfiles=1", "--filesize=4k", "--bs=4k", "--file_service_type=sequential", "--output-format=json"]
-    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    # A name that nobody else can have made before.
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        words = ["fio", "--name=one", "--thread", "--ioengine=" + engine, "--directory=" + place,
+                 f"--nrfiles={FILES[engine]}", "--openfiles=1", "--filesize=4k", "--bs=4k",
+                 "--file_service_type=sequential", "--output-format=json"]
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     job = json.loads(said[said.index("{"):])["jobs"][0]
-    shutil.rmtree(place)
     took_us = job["job_runtime"] * 1e3
     return FILES[engine] / took_us * 1e6, (job["usr_cpu"] + job["sys_cpu"]) / 100 * took_us / FILES[engine]
 

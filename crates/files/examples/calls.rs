@@ -29,9 +29,10 @@ fn own_cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// The number in a variable of the environment, or `usual`.
-fn variable(name: &str, usual: u32) -> Result<u32, Box<dyn std::error::Error>> {
-    std::env::var(name).map_or(Ok(usual), |text| Ok(text.parse()?))
+/// KiB in a variable of the environment, or `usual`.
+fn kib(name: &str, usual: u32) -> Result<u32, Box<dyn std::error::Error>> {
+    let cure = |error: std::num::ParseIntError| format!("{name}: {error}\ngive a whole number of KiB").into();
+    std::env::var(name).map_or(Ok(usual), |text| text.parse().map_err(cure))
 }
 
 fn config(class: &str, depth: u32) -> Result<Config, Box<dyn std::error::Error>> {
@@ -44,8 +45,8 @@ fn config(class: &str, depth: u32) -> Result<Config, Box<dyn std::error::Error>>
     };
     Ok(Config {
         work: Work::Mix(mix),
-        sizes: Sizes::one(variable("FILE_KIB", 256)?)?,
-        transfer_kib: variable("TRANSFER_KIB", 8)?,
+        sizes: Sizes::one(kib("FILE_KIB", 256)?)?,
+        transfer_kib: kib("TRANSFER_KIB", 8)?,
         accessed_pct: 100,
         lookups_failed_pct: 0,
         append_pct: 0,

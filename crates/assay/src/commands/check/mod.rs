@@ -129,8 +129,8 @@ impl Facts {
             );
             row("", found);
         }
-        if let Some(found) = ramps::words(study, self.blocks, self.comparisons) {
-            row("", found);
+        if let Some(found) = ramps::found(study, self.blocks, self.comparisons) {
+            row("", ramps::words(&found));
         }
         if let Some(beside) = published(study) {
             text.push_str(&row_text("published", &beside));
@@ -223,6 +223,8 @@ impl Facts {
             "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
             "detectable": self.detectable.iter()
                 .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
+            "detectable_at_a_limit": ramps::found(study, self.blocks, self.comparisons)
+                .map(|found| found.map(|(blocks, ratio)| json!({ "blocks": blocks, "ratio": ratio }))),
             "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
             "creates": self.creates,
             "destroys": self.destroys.iter()
