@@ -2,7 +2,7 @@
 """Our client of plain files beside fio's engines that make, look at and remove files, in turn.
 
 local.py DIRECTORY [ROUNDS] [SECONDS]; Debian: fio. Build first: cargo build --release -p files --example calls
-One thread each. filebench and fs_mark are not in Debian: these engines of fio do what fs_mark does.
+One thread each. Use tmpfs: ext4 avoids inodes that were just freed. filebench and fs_mark are not in Debian: these engines of fio do what fs_mark does.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(HERE, "../../target"))
-# fio looks for its next file among all of them: many files make its makers slow, few its clock too coarse.
+# So many that fio's clock, in milliseconds, is not too coarse.
 FILES = {"filestat": 20000, "filecreate": 2000, "filedelete": 2000}
 
 
