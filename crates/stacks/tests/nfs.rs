@@ -3,9 +3,9 @@
 //!
 //! Prevents: a server that the host's network shows, one that is left, and a write verifier that comes twice.
 
-use plan::{Access, Inject, Stack, StackKind};
+use plan::{Access, Bytes, FileServer, Files, Inject, Protocol, Stack, StackKind};
 use sandbox::Directory;
-use stacks::{Ganesha, Journal};
+use stacks::{FileService, Journal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +41,17 @@ impl Bench {
         Journal::create(&self.path("state"), run).expect("a journal")
     }
 
-    fn server(&self, name: &str, journal: &mut Journal) -> Ganesha {
+    fn server(&self, name: &str, journal: &mut Journal) -> FileService {
         let work = Directory::open(self.dir.path()).expect("held");
-        Ganesha::make((&stack(name), Some(8)), &self.path("export"), &work, journal).expect("made")
+        let files = Files {
+            protocol: Protocol::Nfs3,
+            server: Some(FileServer::Ganesha),
+            connections: 1,
+            transfer: Bytes(8 << 10),
+            threads: Some(8),
+        };
+        let made = FileService::make((&stack(name), &files), &self.path("export"), &work, journal);
+        made.expect("made").expect("a server")
     }
 
     /// Processes that work below the test's directory.

@@ -35,9 +35,11 @@ pub(crate) enum Who<'a> {
     Postgres,
     /// The daemon of ZFS through FUSE, by its program.
     ZfsFuse,
-    /// A server of files, by its program.
+    /// nfs-ganesha, by its program.
     Ganesha,
-    /// The same, or the port mapper that it was started with.
+    /// The mount daemon of the kernel's NFS server, by its program.
+    MountDaemon,
+    /// One of both, or the port mapper that it was started with.
     FileServer,
     /// Assay itself, started by itself for this service: the first argument.
     Ours(&'a str),
@@ -49,7 +51,8 @@ impl Who<'_> {
             Who::Postgres => runs(pid, "postgres"),
             Who::ZfsFuse => runs(pid, "zfs-fuse"),
             Who::Ganesha => runs(pid, "ganesha.nfsd"),
-            Who::FileServer => runs(pid, "ganesha.nfsd") || runs(pid, "rpcbind"),
+            Who::MountDaemon => runs(pid, "rpc.mountd"),
+            Who::FileServer => [Who::Ganesha, Who::MountDaemon].iter().any(|who| who.is(pid)) || runs(pid, "rpcbind"),
             Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
         }
