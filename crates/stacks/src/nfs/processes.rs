@@ -49,7 +49,8 @@ fn end_kernel_threads(pid: u32, dir: &Path) -> io::Result<()> {
     );
     // One that is gone meanwhile, or whose number is another's by now, is none of ours.
     let Ok(held) = held else { return Ok(()) };
-    let works_here = readlinkat(&held, "cwd", Vec::new()).is_ok_and(|cwd| cwd.as_bytes() == dir.as_os_str().as_encoded_bytes());
+    let place = readlinkat(&held, "cwd", Vec::new());
+    let works_here = place.is_ok_and(|cwd| cwd.as_bytes() == dir.as_os_str().as_encoded_bytes());
     if !works_here || !mountinfo(&held).is_some_and(|text| is_ours(&text)) {
         return Ok(());
     }

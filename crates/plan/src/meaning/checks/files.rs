@@ -128,7 +128,8 @@ fn planted(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
     }
 }
 
-/// The kernel's server is threads of the kernel's: nobody can end them in the middle of their work, nor count their memory.
+/// The kernel's server is threads of the kernel's: nobody can end them in the middle of their work, or count their
+/// memory.
 fn kernel(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let Some(at) = &written.files.server else { return };
     let starts = |stack: &&Stack| stack.engine.files().and_then(|files| files.server) == Some(FileServer::Kernel);
