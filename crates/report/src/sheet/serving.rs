@@ -5,7 +5,6 @@
 
 use super::at::At;
 use super::rule::Taken;
-use crate::cells::serving::LATE_SHARE_MAX;
 use crate::format::{bytes, number, percent, whole};
 use ledger::Measure;
 
@@ -19,18 +18,16 @@ pub(crate) fn answers(at: &At<'_>) -> Option<Taken> {
     Some(Taken::holds(wrong == 0.0, figure))
 }
 
-/// The generator's lateness at points that count.
+/// What the generator's lateness costs of the rate at the limit.
 pub(crate) fn late(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
-    let inside = serving.points.iter().filter(|point| point.blocks_inside > 0);
-    let late = inside.filter_map(|point| Some((point.asked_per_s, point.late_share?.median)));
-    let (asked, share) = late.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let figure = format!(
-        "at most {} of response, at {} operations/s",
-        percent(share),
-        number(asked)
-    );
-    Some(Taken::holds(share <= LATE_SHARE_MAX, figure))
+    if serving.runs_late_alone > 0 {
+        let runs = serving.runs_late_alone;
+        return Some(Taken::broken(format!("{runs} runs passed the limit by lateness alone")));
+    }
+    let cost = serving.late_cost_share?.median;
+    let figure = format!("without it the rate at the limit would be {} higher", percent(cost));
+    Some(Taken::share(cost, figure))
 }
 
 /// The same work with a client that answers itself.
