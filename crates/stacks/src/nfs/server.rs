@@ -158,7 +158,7 @@ impl FileService {
             }
         };
         let namespaces = ["--net", "--mount", "--uts", "--ipc", "--propagation", "slave"].map(str::to_owned);
-        let script = ["--", "sh", "-c", &script, "start-file-server"].map(str::to_owned);
+        let script = ["--", "sh", "-c", script.as_str(), "start-file-server"].map(str::to_owned);
         let mut args: Vec<String> = namespaces.into_iter().chain(script).collect();
         args.extend([argument(dir), argument(&self.export), found("rpcbind")?]);
         args.extend(own);
