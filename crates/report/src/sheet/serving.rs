@@ -22,8 +22,11 @@ pub(crate) fn answers(at: &At<'_>) -> Option<Taken> {
 pub(crate) fn late(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
     if serving.runs_late_alone > 0 {
-        let runs = serving.runs_late_alone;
-        return Some(Taken::broken(format!("{runs} runs passed the limit by lateness alone")));
+        let runs = match serving.runs_late_alone {
+            1 => "1 run".to_string(),
+            many => format!("{many} runs"),
+        };
+        return Some(Taken::broken(format!("{runs} passed the limit by lateness alone")));
     }
     let cost = serving.late_cost_share?.median;
     let figure = format!("without it the rate at the limit would be {} higher", percent(cost));
