@@ -8,7 +8,7 @@ source "$here/left.sh"
 servers() {
   local found name
   for found in /proc/[0-9]*/comm; do
-    if read -r name <"$found" 2>/dev/null && [[ $name == nfsd || $name == lockd || $name == rpc.mountd || $name == rpcbind ]]; then
+    if { read -r name <"$found"; } 2>/dev/null && [[ $name == nfsd || $name == lockd || $name == rpc.mountd || $name == rpcbind ]]; then
       echo "$name"
     fi
   done

@@ -319,7 +319,8 @@ impl<'a> Trial<'a> {
             to_files: target.files(),
             over_existing: opened[to].used,
         };
-        self.site.drop_caches(&[source, target], &[source.places(), target.places()].concat())?;
+        self.site
+            .drop_caches(&[source, target], &[source.places(), target.places()].concat())?;
         for stand in [source, target] {
             self.site.luns.warm(&stand.stack)?;
         }

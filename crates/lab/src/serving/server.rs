@@ -105,7 +105,11 @@ impl Server {
         if !error.chain().any(gone) {
             return error;
         }
-        let state = if self.server.runs() { "runs and" } else { "has ended and" };
+        let state = if self.server.runs() {
+            "runs and"
+        } else {
+            "has ended and"
+        };
         let words = self.server.last_words().unwrap_or_else(|| "nothing".to_string());
         error.context(format!("the NFS server {state} said last: {words}"))
     }

@@ -196,10 +196,7 @@ fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
             false => AtLimit::Below(over.done_per_s),
         };
     };
-    let (low, high) = (
-        last.limited_ns.max(1.0).ln(),
-        over.limited_ns.max(1.0).ln(),
-    );
+    let (low, high) = (last.limited_ns.max(1.0).ln(), over.limited_ns.max(1.0).ln());
     if high <= limit.ln() {
         return AtLimit::At(over.done_per_s);
     }
@@ -263,7 +260,11 @@ mod tests {
             ..point
         };
         // Half of a short response is no matter where the rate is decided elsewhere.
-        let early = vec![sent(0.1, point(100.0, 100.0, 0.2)), point(200.0, 200.0, 5.0), point(300.0, 300.0, 45.0)];
+        let early = vec![
+            sent(0.1, point(100.0, 100.0, 0.2)),
+            point(200.0, 200.0, 5.0),
+            point(300.0, 300.0, 45.0),
+        ];
         assert_eq!(cost(early), Some(0.0));
         // 15 ms is half-way to 45 ms and all the way to 15 ms.
         let both = vec![point(100.0, 100.0, 5.0), sent(15.0001, point(200.0, 200.0, 45.0))];

@@ -3,8 +3,10 @@
 //!
 //! Prevents: a signal to somebody's shell, which happens to be in the directory.
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -58,9 +60,22 @@ impl Who<'_> {
         }
     }
 
+    /// What it is comes first: a stranger's directory may lie on a file system that does not answer.
     fn works_in(self, pid: &str, dir: &Path) -> bool {
-        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir) && self.is(pid)
+        self.is(pid) && is_cwd(CWD, Path::new(&format!("/proc/{pid}/cwd")), dir)
     }
+}
+
+/// Whether a process's link to its working directory, below `from`, leads to this one. By identity: in another mount
+/// namespace a path may be another one, in a chroot for example.
+pub(crate) fn is_cwd(from: impl AsFd, link: &Path, dir: &Path) -> bool {
+    let identity = |from: BorrowedFd<'_>, path: &Path| {
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+        Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
+    };
+    let wanted = identity(CWD, dir);
+    wanted.is_some() && identity(from.as_fd(), link) == wanted
 }
 
 /// Whether a process runs a program of this name.

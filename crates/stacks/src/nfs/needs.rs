@@ -83,7 +83,10 @@ fn lack_of_kernel() -> Option<(String, String)> {
     let no_kernel = || {
         (!probe::kernel_has(KERNEL_FILE_SYSTEM)).then(|| {
             let cure = "modprobe nfsd, or use a guest that has it: benches/guest/guest.sh STUDY";
-            ("this kernel has no NFS server (module nfsd)".to_owned(), cure.to_owned())
+            (
+                "this kernel has no NFS server (module nfsd)".to_owned(),
+                cure.to_owned(),
+            )
         })
     };
     probe::obstacle()

@@ -4,7 +4,7 @@
 //! Prevents: a port mapper that is left when its server is ended, and the end of a server that the host had before.
 
 use crate::host::process::{self, PATIENCE, Who};
-use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -49,9 +49,7 @@ fn end_kernel_threads(pid: u32, dir: &Path) -> io::Result<()> {
     );
     // One that is gone meanwhile, or whose number is another's by now, is none of ours.
     let Ok(held) = held else { return Ok(()) };
-    let place = readlinkat(&held, "cwd", Vec::new());
-    let works_here = place.is_ok_and(|cwd| cwd.as_bytes() == dir.as_os_str().as_encoded_bytes());
-    if !works_here || !mountinfo(&held).is_some_and(|text| is_ours(&text)) {
+    if !process::is_cwd(&held, Path::new("cwd"), dir) || !mountinfo(&held).is_some_and(|text| is_ours(&text)) {
         return Ok(());
     }
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -97,7 +95,12 @@ mod tests {
         let ours = "99 45 0:77 / /proc/fs/nfsd rw,relatime - nfsd assay rw\n";
         let other = "98 23 0:70 / /mnt rw - nfsd assay rw\n";
         assert!(is_ours(&format!("{host}{ours}")));
-        for text in [host.to_owned(), format!("{ours}{host}"), other.to_owned(), String::new()] {
+        for text in [
+            host.to_owned(),
+            format!("{ours}{host}"),
+            other.to_owned(),
+            String::new(),
+        ] {
             assert!(!is_ours(&text), "{text}");
         }
     }

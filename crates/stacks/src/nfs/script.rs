@@ -59,7 +59,7 @@ setsid "$1" -F -f "$3" -L "$4" -p "$dir/ganesha.pid" -E "$2" </dev/null >>starte
 ///
 /// The tools keep their state in the server's directory, and see no settings of the host.
 const KERNEL: &str = r#"
-[ -d /proc/fs/nfsd ] || modprobe nfsd
+grep -qw nfsd /proc/filesystems || modprobe nfsd
 mount -t nfsd "$8" /proc/fs/nfsd
 : >etab
 : >rmtab

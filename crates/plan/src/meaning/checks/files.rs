@@ -6,9 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{
-    Access, End, FileServer, Inject, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study,
-};
+use crate::study::{Access, End, FileServer, Inject, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -133,7 +131,9 @@ fn planted(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
 fn kernel(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let Some(at) = &written.files.server else { return };
     let starts = |stack: &&Stack| stack.engine.files().and_then(|files| files.server) == Some(FileServer::Kernel);
-    let Some(stack) = study.stacks.iter().find(starts) else { return };
+    let Some(stack) = study.stacks.iter().find(starts) else {
+        return;
+    };
     let cure = "write server = \"ganesha\"";
     if stack.inject.same_verifier {
         let message = "the kernel's NFS server cannot be told to come back with its write verifier";
