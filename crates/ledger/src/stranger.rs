@@ -228,8 +228,8 @@ mod tests {
         let sum: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             sum, SCHEMA_SHA256,
-            "the tables are no longer those of schema version {SCHEMA_VERSION}: raise SCHEMA_VERSION in mark.rs, say so \
-             in docs/result-file.md and CHANGELOG.md, and put the new checksum beside it"
+            "the tables are no longer those of schema version {SCHEMA_VERSION}: raise SCHEMA_VERSION in mark.rs, put \
+             the new checksum beside it, and say so in docs/result-file.md and CHANGELOG.md"
         );
     }
 
