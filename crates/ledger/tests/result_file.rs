@@ -416,7 +416,10 @@ fn an_earlier_build_without_one_of_the_tables_is_refused_by_its_version() {
     assert!(matches!(damaged, LedgerError::Damaged { .. }), "{damaged}");
     edit.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
     let said = Ledger::open(&path).unwrap_err().to_string();
-    assert!(said.ends_with("run the study again, or use the version of assay that wrote it"), "{said}");
+    assert!(
+        said.ends_with("run the study again, or use the version of assay that wrote it"),
+        "{said}"
+    );
 }
 
 /// A name of a later version is left out; a value that its type does not have is damage, and neither is a panic.
