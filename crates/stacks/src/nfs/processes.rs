@@ -76,12 +76,12 @@ fn mountinfo(process: &OwnedFd) -> Option<String> {
 
 /// Whether what is seen at the place of the settings, the last one mounted there, was mounted under our name.
 fn is_ours(mountinfo: &str) -> bool {
-    let there = mountinfo.lines().filter_map(|line| {
+    let mut there = mountinfo.lines().filter_map(|line| {
         let (front, back) = line.split_once(" - ")?;
         let back: Vec<&str> = back.split(' ').collect();
         (front.split(' ').nth(4)? == SETTINGS_PLACE).then_some(back)
     });
-    let last = there.last();
+    let last = there.next_back();
     last.is_some_and(|back| back.first() == Some(&"nfsd") && back.get(1) == Some(&SETTINGS))
 }
 
