@@ -17,8 +17,8 @@ written! {
     struct WrittenFiles of Protocol {
         /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP)
         protocol: Protocol = "`\"posix\"`; with a stack of kind `server`: `\"nfs3\"`";
-        /// who serves a stack that has no server: `ganesha` (nfs-ganesha) or `kernel` (the kernel's own server). Started
-        /// anew for each phase
+        /// who serves a stack that has no server: `ganesha` (nfs-ganesha) or `kernel` (the kernel's own server).
+        /// Started anew for each phase
         server: FileServer [Nfs3] = "`\"ganesha\"`";
         /// TCP connections of all users together, 1 to 64
         connections: u64 [Nfs3] = "`4`";
