@@ -4,41 +4,35 @@
 //! that can lose its power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
 //! loses nothing because somebody has written that nothing is volatile, and a kill of somebody else's server.
 
-use super::settle::{Settle, or};
+use super::settle::Settle;
 use crate::error::{Findings, Span};
 use crate::study::{
     CutWork, DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Stack, StackKind, Study, ZfsWay,
 };
 use crate::units::{Bytes, Duration};
-use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
-
-const MILLISECOND: u64 = 1_000_000;
-/// Longest work before a cut or a kill: whoever wants more of it makes more cuts.
-const LATEST_MAX: Duration = Duration(3_600_000 * MILLISECOND);
+use crate::written::{FaultWord, Limits, WrittenPhase, WrittenStack, WrittenStudy};
 
 pub(super) fn power_cut(phase: &WrittenPhase, work: CutWork, end: End, settle: &mut Settle<'_>) -> PowerCut {
-    let home = &phase.span;
-    let (count, key, what, ends_with) = match end {
-        End::PowerCut => (&phase.cuts, "cuts", "cut", "with the power"),
-        End::Kill => (&phase.kills, "kills", "kill", "with the engine"),
+    let (count, what, ends_with) = match end {
+        End::PowerCut => (phase.cuts(), "cut", "with the power"),
+        End::Kill => (phase.kills(), "kill", "with the engine"),
     };
-    let earliest = or(&phase.earliest, Duration(200 * MILLISECOND), home);
-    let latest = or(
-        &phase.latest,
-        Duration(earliest.value.0.max(200 * MILLISECOND).saturating_mul(5)).min(LATEST_MAX),
-        home,
-    );
-    if let Some(late) = [&earliest, &latest].into_iter().find(|at| at.value > LATEST_MAX) {
+    let (earliest, latest) = (phase.earliest(), phase.latest());
+    let usual = Duration(earliest.value().max(earliest.usual).0.saturating_mul(5));
+    let usual = latest.limits.nearest(usual);
+    let latest = latest.or(usual);
+    if let Some(late) = earliest.outside().or(latest.outside()) {
+        let most = latest.limits.nearest(late.value);
         let message = format!(
-            "the {what} may come after {} of work, which is more than {LATEST_MAX}",
+            "the {what} may come after {} of work, which is more than {most}",
             late.value
         );
-        let cure = format!("write at most latest = \"{LATEST_MAX}\", and more `{key}`");
+        let cure = format!("write at most latest = \"{most}\", and more `{}`", count.key);
         settle.findings.add(&late.span, message, cure);
-    } else if latest.value < earliest.value || latest.value.0 == 0 {
-        let message = format!("the {what} comes between {} and {}", earliest.value, latest.value);
+    } else if latest.value() < earliest.value() || latest.value().0 == 0 {
+        let message = format!("the {what} comes between {} and {}", earliest.value(), latest.value());
         settle.findings.add(
-            &latest.span,
+            latest.span(&phase.span),
             message,
             "write `latest` above `earliest`: latest = \"1s\"",
         );
@@ -50,9 +44,9 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: CutWork, end: End, settle: &
     }
     PowerCut {
         end,
-        cuts: settle.count(count, key, 1, 1..=10_000),
-        earliest: earliest.value,
-        latest: latest.value,
+        cuts: settle.count(&count),
+        earliest: earliest.value(),
+        latest: latest.value(),
         work,
     }
 }
@@ -83,7 +77,8 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
             LunSource::Files { count, size, .. } => (*count, size.0),
             LunSource::Devices { .. } => (1, 0),
         };
-        let lun = settle.count(&written.lun, "lun", 0, 0..=count.saturating_sub(1));
+        let limits = Limits::from(0..=u64::from(count.saturating_sub(1)));
+        let lun = written.lun.as_ref().and_then(|at| settle.within("lun", at, &limits));
         let offset = written.offset.as_ref().map_or(Bytes(0), |at| at.value);
         let length = written.length.as_ref().map_or(Bytes(0), |at| at.value);
         if let Some(at) = written.offset.as_ref().filter(|_| offset.0 >= size) {
@@ -102,7 +97,7 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
         };
         faults.push(DeviceFault {
             luns: name.value.clone(),
-            lun,
+            lun: lun.unwrap_or(0),
             kind,
             after: written.after.as_ref().map_or(Duration(0), |at| at.value),
             time: written.time.as_ref().map(|at| at.value),

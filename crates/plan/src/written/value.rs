@@ -4,6 +4,7 @@
 //! number accepted without its unit, and a type error that does not show how the value is written.
 
 use crate::error::Span;
+use crate::shown::Shown;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
     Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
@@ -285,6 +286,12 @@ impl Written for Vec<String> {
 /// One number, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
+
+impl Shown for Numbers {
+    fn shown(&self) -> Option<String> {
+        self.0.shown()
+    }
+}
 
 impl Written for Numbers {
     const WHAT: &'static str = "a whole number, or a list of them";
