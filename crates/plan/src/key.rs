@@ -59,7 +59,16 @@ macro_rules! written {
 
             $(written! { @said $field [$type] [$($or)?] $said })*
         }
+
+        impl $crate::written::Spans for $name {
+            fn span_of(&self, key: &str) -> Option<&$crate::error::Span> {
+                $(if key == stringify!($field) { return written!(@span self.$field $(; $of_type)?); })*
+                None
+            }
+        }
     };
+    (@span $said:expr) => { $said.as_ref().map(|at| &at.span) };
+    (@span $said:expr; $of_type:literal) => { None };
     (@field $type:ty) => { Option<$crate::written::At<$type>> };
     (@field $type:ty, $or:literal) => { Option<$crate::written::At<Option<$type>>> };
     (@field $type:ty; $of_type:literal) => { $type };

@@ -4,7 +4,7 @@
 //! common, work that does not survive an interruption, a device that recovers while its stack rests) is an
 //! [`Obstacle`] with its cure. Prevents: a schedule that resolves more and means something else.
 
-use crate::study::{Access, Inject, Phase, PhaseKind, Random, Schedule, Stack, Study};
+use crate::study::{Access, Inject, Phase, Random, Schedule, Stack, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 
@@ -198,21 +198,18 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
     if phase.rest.0 > 0 {
         return obstacle("rests before it begins".to_string(), "remove `rest`");
     }
+    if !phase.kind.takes_turns() {
+        return obstacle(
+            "cannot be interrupted".to_string(),
+            "have phases of kind random, scan and redo only",
+        );
+    }
     let Random {
         rate,
         think_tm_frequency,
         work_loop,
         ..
-    } = match &phase.kind {
-        PhaseKind::Random(random) => random,
-        PhaseKind::Scan(_) | PhaseKind::Redo(_) => return None,
-        _ => {
-            return obstacle(
-                "cannot be interrupted".to_string(),
-                "have phases of kind random, scan and redo only",
-            );
-        }
-    };
+    } = phase.kind.random()?;
     if rate.is_some() {
         return obstacle(
             "has an open schedule, whose queue must be allowed to grow".to_string(),

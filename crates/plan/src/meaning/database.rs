@@ -6,7 +6,7 @@
 use super::settle::{MIB, Settle};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Database, Engine, PhaseKind, Scale, Study};
+use crate::study::{Database, Engine, Phase, Scale, Study};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{ON_DIRECTORY, WrittenDatabase, WrittenStudy};
 use std::ops::RangeInclusive;
@@ -143,14 +143,7 @@ fn duplication(w: &WrittenDatabase, settle: &mut Settle<'_>) -> Share {
 /// Where it is not said, at most a quarter of the shortest phase that updates: such a phase is to span at least three
 /// checkpoints.
 fn checkpoint(w: &WrittenDatabase, study: &Study, settle: &mut Settle<'_>) -> Duration {
-    let updating = study.phases.iter().filter_map(|phase| match &phase.kind {
-        PhaseKind::Random(random) if random.update_pct > 0 => phase.time,
-        PhaseKind::Redo(_) => phase.time,
-        PhaseKind::Rebalance(rebalance) if rebalance.work.update_pct > 0 => {
-            Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0)))
-        }
-        _ => None,
-    });
+    let updating = study.phases.iter().filter_map(Phase::updating_time);
     let shortest = updating.min().map_or(u64::MAX, |time| time.0 / 4);
     let key = w.checkpoint();
     let usual = key.usual.min(Duration(shortest.max(1_000_000)));

@@ -7,7 +7,7 @@ use crate::error::{Findings, Span};
 use crate::space::over_budget;
 use crate::study::{Stack, Study, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use crate::units::Bytes;
-use crate::written::{At, Said, TUNED, WrittenStack, WrittenZfs};
+use crate::written::{At, Said, Spans, TUNED, WrittenStack, WrittenZfs};
 
 /// The least maximum of the cache that OpenZFS takes.
 const ARC_LEAST: u64 = 64 * MIB;
@@ -103,22 +103,8 @@ fn atime(written: &Option<At<String>>, findings: &mut Findings) -> Option<bool> 
 
 /// What the way that the study names does not have of what it asks.
 fn way_lacks(w: &WrittenZfs, home: &Span, zfs: &Zfs, way: ZfsWay, findings: &mut Findings) {
-    let span = |key: &str| -> Option<&Span> {
-        match key {
-            "compression" => w.compression.as_ref().map(|at| &at.span),
-            "checksum" => w.checksum.as_ref().map(|at| &at.span),
-            "sync" => w.sync.as_ref().map(|at| &at.span),
-            "recordsize" => w.recordsize.as_ref().map(|at| &at.span),
-            "ashift" => w.ashift.as_ref().map(|at| &at.span),
-            "arc_max" => w.arc_max.as_ref().map(|at| &at.span),
-            "prefetch_distance" => w.prefetch_distance.as_ref().map(|at| &at.span),
-            "arc_min" => w.arc_min.as_ref().map(|at| &at.span),
-            "atime" => w.atime.as_ref().map(|at| &at.span),
-            _ => None,
-        }
-    };
     for lack in zfs.lacks(way) {
-        findings.add(span(lack.key).unwrap_or(home), lack.why, lack.cure);
+        findings.add(w.span_of(lack.key).unwrap_or(home), lack.why, lack.cure);
     }
     if let (ZfsWay::Fuse, Some(at)) = (way, w.sync.as_ref().filter(|at| at.value == "standard")) {
         let cure = "remove it: what it has is what other versions call \"standard\"";

@@ -25,7 +25,7 @@ pub(crate) use engine::{SHARED_BUFFERS, SQLITE_CACHE, WrittenEngine};
 pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
 pub(crate) use phase::{WrittenHotspot, WrittenPhase, case};
 pub(crate) use published::{Pairs, WrittenPublished};
-pub(crate) use said::{Limits, Said, default_words};
+pub(crate) use said::{Limits, Said, Spans, default_words};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
 pub(crate) use value::{

@@ -84,6 +84,12 @@ impl<'w> Said<'w, Bytes> {
     }
 }
 
+/// A section that knows where each of its keys stands.
+pub(crate) trait Spans {
+    /// Where a key stands; `None`: nowhere, or it has a reader of its own.
+    fn span_of(&self, key: &str) -> Option<&Span>;
+}
+
 /// The least and the most that a key may be.
 #[derive(Clone)]
 pub(crate) struct Limits<T> {
