@@ -320,8 +320,8 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy, rebalance, tpcc, tpch, bulk, files, power_cut and kill; \
-             {} come later",
+            "this version runs {}; {} come later",
+            PhaseWord::listed(),
             PHASES_TO_COME.join(", ")
         );
         findings.add(

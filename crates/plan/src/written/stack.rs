@@ -155,7 +155,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext3, ext4, xfs, btrfs, diskgroup, lvm, md, zfs, server and model";
+    let built = format!("this version builds {}", StackWord::listed());
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())

@@ -343,11 +343,12 @@ macro_rules! words {
                 let text = value.as_str().ok_or(Refusal::Type)?;
                 match text.to_ascii_lowercase().as_str() {
                     $($word => Ok($value),)+
-                    _ => Err(unknown_word(text, $what, &[$($word),+])),
+                    _ => Err(unknown_word(text, $what, <Self as Word>::WORDS)),
                 }
             }
         }
         impl Word for $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
             fn word(&self) -> &'static str {
                 $(if *self == $value { return $word; })+
                 unreachable!("each value has its word")
