@@ -217,6 +217,15 @@ impl Null {
         }
     }
 
+    fn listed(&mut self, dir: Node) -> Then {
+        self.lists += 1;
+        let each = self.planted.lists_refused_each;
+        if each > 0 && self.lists.is_multiple_of(each) {
+            return Then::Answer(Status::NOT_FOUND);
+        }
+        self.of(dir, Then::List(dir))
+    }
+
     /// Carries a call out; gives how it is answered.
     fn carry_out(&mut self, call: &Call<'_>) -> Then {
         match *call {
@@ -270,14 +279,7 @@ impl Null {
                 }
             }
             Call::Remove { dir, name } | Call::Rmdir { dir, name } => self.remove(dir, name),
-            Call::List { dir, .. } => {
-                self.lists += 1;
-                let each = self.planted.lists_refused_each;
-                if each > 0 && self.lists.is_multiple_of(each) {
-                    return Then::Answer(Status::NOT_FOUND);
-                }
-                self.of(dir, Then::List(dir))
-            }
+            Call::List { dir, .. } => self.listed(dir),
             Call::Fsstat => Then::Done,
             Call::Fsinfo => Then::Limits,
             Call::Commit { of } => {

@@ -140,7 +140,10 @@ mod tests {
         assert!(page.contains("M0,1000L1000,") && page.contains("h0"), "{page}");
         chart.series[0].points = vec![(10.0, 4.0), (12.5, 8.0)];
         let page = plot(&chart).into_string();
-        assert!(page.contains("M800,") && page.contains("L1000,"), "the last mark is no end: {page}");
+        assert!(
+            page.contains("M800,") && page.contains("L1000,"),
+            "the last mark is no end: {page}"
+        );
         chart.series.clear();
         assert!(plot(&chart).into_string().is_empty());
     }
