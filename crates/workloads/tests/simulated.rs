@@ -406,7 +406,7 @@ fn ceiling_of_this_machine() {
     );
 }
 
-/// A worker that begins when half of the time is over ends with the others, and its count is of one second and not more.
+/// A worker that begins when half of the time is over ends with the others, and counts one second and not more.
 #[test]
 fn a_worker_that_comes_late_to_a_schedule_counts_no_longer_than_the_others() {
     let pacing = Pacing {
