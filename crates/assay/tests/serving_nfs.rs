@@ -8,7 +8,7 @@ use crate::machine::is_full;
 use crate::rig::{Rig, Running, text, which};
 use crate::volumes::guest;
 use ledger::{Ledger, Measure, PhaseStatus};
-use plan::{Access, Bytes, FileServer, Files, Inject, Protocol, Stack, StackKind};
+use plan::{Access, FileServer, Inject, Stack, StackKind};
 use rustix::process::Signal;
 use sandbox::Directory;
 use stacks::{FileService, Journal};
@@ -364,15 +364,8 @@ impl There {
             engine: plan::Engine::Pages,
         };
         let place = Directory::open(&place).expect("held");
-        let files = Files {
-            protocol: Protocol::Nfs3,
-            server: Some(FileServer::Ganesha),
-            connections: 1,
-            transfer: Bytes(8 << 10),
-            threads: None,
-        };
-        let made = FileService::make((&stack, &files), &export, &place, &mut journal).expect("made");
-        let mut server = made.expect("a server");
+        let asked = (&stack, FileServer::Ganesha, None);
+        let mut server = FileService::make(asked, &export, &place, &mut journal).expect("made");
         server.start(&journal).expect("started");
         There {
             server,

@@ -3,7 +3,7 @@
 //!
 //! Prevents: a server that the host's network shows, one that is left, and a write verifier that comes twice.
 
-use plan::{Access, Bytes, FileServer, Files, Inject, Protocol, Stack, StackKind};
+use plan::{Access, FileServer, Inject, Stack, StackKind};
 use sandbox::Directory;
 use stacks::{FileService, Journal};
 use std::net::SocketAddr;
@@ -43,15 +43,8 @@ impl Bench {
 
     fn server(&self, name: &str, journal: &mut Journal) -> FileService {
         let work = Directory::open(self.dir.path()).expect("held");
-        let files = Files {
-            protocol: Protocol::Nfs3,
-            server: Some(FileServer::Ganesha),
-            connections: 1,
-            transfer: Bytes(8 << 10),
-            threads: Some(8),
-        };
-        let made = FileService::make((&stack(name), &files), &self.path("export"), &work, journal);
-        made.expect("made").expect("a server")
+        let asked = (&stack(name), FileServer::Ganesha, Some(8));
+        FileService::make(asked, &self.path("export"), &work, journal).expect("made")
     }
 
     /// Processes that work below the test's directory.

@@ -33,13 +33,9 @@ impl Server {
         work_dir: &Directory,
         journal: &mut Journal,
     ) -> anyhow::Result<Option<Server>> {
-        if files.server.is_none() {
-            return Ok(None);
-        }
+        let Some(kind) = files.server else { return Ok(None) };
         let export = stand.directory()?;
-        let Some(server) = FileService::make((&stand.stack, files), &export, work_dir, journal)? else {
-            return Ok(None);
-        };
+        let server = FileService::make((&stand.stack, kind, files.threads), &export, work_dir, journal)?;
         let version = server.version();
         Ok(Some(Server {
             server,

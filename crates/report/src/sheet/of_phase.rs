@@ -238,7 +238,7 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "answers of file serving that differ from the model: names, sizes, listings, identities, and each \
                  KiB read (file, place, version, CRC32C)",
             threshold: "0",
-            beyond: "",
+            beyond: "INVALID; NOTE where a listing was refused at first and then given",
             why: "one is enough",
         }),
         traps: &["a file server that gives a wrong answer"],

@@ -5,17 +5,24 @@
 
 use super::at::At;
 use super::rule::Taken;
+use crate::check::Status;
 use crate::format::{bytes, number, percent, whole};
 use ledger::Measure;
 
 pub(crate) fn answers(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
     let wrong = at.measured(Measure::FilesWrong).map_or(0.0, |wrong| wrong.high);
-    let figure = match wrong > 0.0 {
-        true => format!("{} answers were wrong", whole(wrong)),
-        false => format!("all right; {} of data checked", bytes(serving.checked_bytes)),
-    };
-    Some(Taken::holds(wrong == 0.0, figure))
+    if wrong > 0.0 {
+        return Some(Taken::broken(format!("{} answers were wrong", whole(wrong))));
+    }
+    let checked = bytes(serving.checked_bytes);
+    // An application would have seen the error: it is shown, and no data are lost.
+    if serving.listed_again > 0.0 {
+        let refused = whole(serving.listed_again);
+        let figure = format!("all right, but for listings refused at first: {refused}; {checked} of data checked");
+        return Some(Taken::judged(Status::Note, figure));
+    }
+    Some(Taken::holds(true, format!("all right; {checked} of data checked")))
 }
 
 /// What the generator's lateness costs of the rate at the limit.

@@ -16,7 +16,7 @@ use crate::host::process::Who;
 use crate::journal::Journal;
 use crate::tool::{Tool, argument};
 use crate::undo::Undo;
-use plan::{FileServer, Files, Stack};
+use plan::{FileServer, Stack};
 use rustix::fs::OFlags;
 use sandbox::Directory;
 use std::fs::File;
@@ -56,22 +56,21 @@ pub struct FileService {
 
 impl FileService {
     /// Makes the directory of a server of `export`, which is a directory of the stack, and writes its configuration.
-    /// The server is not started. `None`: the study starts none for these files.
+    /// The server is not started. `threads`: that work; `None`: as many as it takes by itself.
     ///
     /// # Errors
     /// A path that its configuration cannot name.
     pub fn make(
-        (stack, files): (&Stack, &Files),
+        (stack, server, threads): (&Stack, FileServer, Option<u32>),
         export: &Path,
         work_dir: &Directory,
         journal: &mut Journal,
-    ) -> Result<Option<FileService>, StackError> {
-        let Some(server) = files.server else { return Ok(None) };
+    ) -> Result<FileService, StackError> {
         let name = own_name(journal, stack, "-nfs");
         let told = Told {
             export,
             state: &work_dir.path().join(&name),
-            threads: files.threads,
+            threads,
         };
         let text = configuration::text(&told).ok_or_else(|| StackError::Unbuildable {
             stack: stack.name.clone(),
@@ -93,16 +92,16 @@ impl FileService {
         }
         let drawn =
             sandbox::random_number().map_err(|e| StackError::path("draw a number for", &path, e, "try again"))?;
-        Ok(Some(FileService {
+        Ok(FileService {
             server,
             export: export.to_owned(),
             dir,
-            threads: files.threads,
+            threads,
             // Below 2^30: it counts up from here, and the server reads a signed number.
             epoch: (drawn as u32 >> 2).max(1),
             same_verifier: stack.inject.same_verifier,
             running: None,
-        }))
+        })
     }
 
     /// Starts it with a write verifier that it never had (unless the study plants that), and waits until it listens.
