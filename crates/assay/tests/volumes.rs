@@ -228,7 +228,8 @@ impl Rest<'_> {
         for (stack, of) in &sums {
             let at = |measure| of.get(&measure).copied().unwrap_or_default();
             let made = f64::from(4 * cuts);
-            assert_eq!(at(Measure::CutsMade), made, "{stack}");
+            let shown = || format!("{stack}: {of:?}\n{}\n{progress}", self.read("cuts.txt"));
+            assert_eq!(at(Measure::CutsMade), made, "{}", shown());
             assert!(at(Measure::CutsAcknowledged) > 0.0, "{stack}: nothing to lose");
             let lost = [
                 Measure::CutsLosing,

@@ -125,3 +125,12 @@ fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
     assert_eq!(found.status, Status::Note, "{found:?}");
     assert!(!analysis.comparisons.is_empty(), "no data are lost");
 }
+
+/// The callers and the file system share the processors: a call that waits for one waits for other calls.
+#[test]
+fn lateness_of_system_calls_is_part_of_the_response() {
+    let analysis = ramp("late by system calls").film().analysis();
+    let subjects: Vec<_> = analysis.checks.iter().map(|one| one.subject).collect();
+    assert!(!subjects.contains(&"generator's lateness"), "{subjects:?}");
+    assert!(subjects.contains(&"generator's ceiling"), "{subjects:?}");
+}

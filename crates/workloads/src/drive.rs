@@ -7,7 +7,7 @@
 //! Prevents: a session that overtakes the others because its operations end at once (sessions are served in the order
 //! in which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Lead};
 use crate::operation::{Done, Operation, Started};
 use crate::outcome::{ClassUnderWay, Outcome, Slices};
 use crate::pacing::{Arrival, Pacing, Think};
@@ -54,6 +54,7 @@ enum Source<'a> {
     Shared {
         arrivals: &'a Arrivals,
         due: Option<Nanos>,
+        lead: Option<Lead<'a>>,
     },
 }
 
@@ -105,7 +106,11 @@ pub fn drive_shared<O: Operation>(
     let began = arrivals.map_or_else(|| op.now(), Arrivals::began);
     let mut run = Run::new(began, op.classes(), pacing, seed);
     if let Some(arrivals) = arrivals {
-        run.source = Source::Shared { arrivals, due: None };
+        run.source = Source::Shared {
+            arrivals,
+            due: None,
+            lead: None,
+        };
     }
     let (timed_out, cancelled) = loop {
         run.start_ready(op)?;
@@ -221,8 +226,11 @@ impl<'a> Run<'a> {
                 due => due,
             },
             Source::Open { due } => Some(due.next()).filter(|&due| due <= now)?,
-            Source::Shared { arrivals, due } => {
-                Some(*due.get_or_insert_with(|| arrivals.take())).filter(|&due| due <= now)?
+            Source::Shared { arrivals, due, lead } => {
+                let taken = due.take().or_else(|| arrivals.take_by(now))?;
+                // What it waited for has come: the next wait is another one's.
+                *lead = None;
+                *due.insert(taken)
             }
         };
         self.ready.pop_front();
@@ -295,14 +303,21 @@ impl<'a> Run<'a> {
     }
 
     /// Until when the operation may wait; `None`: until something ends.
-    fn wake(&self, now: Nanos) -> Option<Nanos> {
-        let next = match &self.source {
+    fn wake(&mut self, now: Nanos) -> Option<Nanos> {
+        let next = match &mut self.source {
             Source::Closed { .. } if !self.ready.is_empty() => return Some(now),
             Source::Closed { pausing, .. } => pausing.peek().map(|&Reverse((due, _))| due),
             Source::Open { .. } | Source::Shared { .. } if self.ready.is_empty() => None,
             Source::Open { due } => Some(due.next()),
             // A turn of starts that ended early took none: the next turn does.
-            Source::Shared { due, .. } => Some(due.unwrap_or(now)),
+            Source::Shared { due: Some(_), .. } => return Some(now),
+            Source::Shared { arrivals, lead, .. } => {
+                // Who has something under way may not wait for another worker.
+                if self.under_way == 0 && lead.is_none() {
+                    *lead = Some(arrivals.lead());
+                }
+                Some(arrivals.next())
+            }
         };
         let poll = self.pacing.cancel.as_ref().map(|_| now + CANCEL_POLL_NS);
         [next, self.limit, poll]
@@ -338,7 +353,7 @@ impl<'a> Run<'a> {
         let end = self.limit.map_or(stopped, |limit| limit.min(stopped));
         let unsent = match self.source {
             Source::Open { ref mut due } => due.drain_before(end, &mut self.random),
-            Source::Shared { arrivals, due } => {
+            Source::Shared { arrivals, due, .. } => {
                 u64::from(due.is_some_and(|due| due < end)) + arrivals.untaken_before(end)
             }
             Source::Closed { .. } => 0,

@@ -1,12 +1,13 @@
 //! Threads on plain files: each has its share of the tree and one call at a time; arrivals are dealt from one schedule.
 //!
-//! Prevents: a session that waits behind another one while a thread is idle (a free thread takes the next due time).
+//! Prevents: a session that waits behind another one while a thread is idle (a free thread takes what is due).
 
 use super::Posix;
 use crate::error::FilesError;
 use crate::load::Config;
 use crate::serving::{After, Audit, Counts, EXAMPLES_MAX, Filled, LocalDirectory, Point, TreeSize};
 use crate::users::Users;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Barrier, OnceLock};
 use targets::monotonic_ns;
@@ -92,11 +93,13 @@ impl Crew {
             )));
         }
         let parts = pacing.split(pacing.sessions);
-        // One schedule for all: a free thread takes the next due time.
+        // One schedule for all: a free thread takes what is due.
         // It begins when all threads are there: starting some hundred takes a second.
         let (all_there, schedule) = (Barrier::new(parts.len()), OnceLock::new());
         let points = self.each(|users, nth| match parts.get(nth) {
             Some(part) => {
+                // The kernel may wake a thread 50 us late without this, which is the response of many calls.
+                let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                 all_there.wait();
                 let arrivals = schedule.get_or_init(|| Arrivals::new(pacing, monotonic_ns(), seed));
                 let seed = seed.wrapping_add(nth as u64);

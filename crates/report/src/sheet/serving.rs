@@ -25,9 +25,11 @@ pub(crate) fn answers(at: &At<'_>) -> Option<Taken> {
     Some(Taken::holds(true, format!("all right; {checked} of data checked")))
 }
 
-/// What the generator's lateness costs of the rate at the limit.
+/// What the generator's lateness costs of the rate at the limit. Without a server the threads that are late wait for a
+/// processor on which other calls of the file system are at work: that is response.
 pub(crate) fn late(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
+    serving.connections?;
     if serving.runs_late_alone > 0 {
         let runs = match serving.runs_late_alone {
             1 => "1 run".to_string(),
