@@ -22,8 +22,8 @@ use targets::{Access, BasePort, FileId, OpenSpec, Port, PsyncPort};
 /// Memory of the port that the owner of the metadata works with.
 pub(super) const OWNER_MEMORY: u64 = 4 << 20;
 pub(super) const OWNER_DEPTH: usize = 64;
-const GROUP: &str = "assay";
-const REDO_GROUP: &str = "assay-redo";
+pub(super) const GROUP: &str = "assay";
+pub(super) const REDO_GROUP: &str = "assay-redo";
 const TEMP_GROUP: &str = "assay-temp";
 pub(crate) const DATA: &str = "data";
 pub(crate) const REDO: &str = "redo";
@@ -310,16 +310,16 @@ pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncP
     Ok((group, files, mounted.files_removed.len() as u64))
 }
 
-fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
+pub(super) fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
     let spec = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
     devices.iter().map(spec).collect()
 }
 
-fn names(devices: &[PathBuf]) -> Vec<String> {
+pub(super) fn names(devices: &[PathBuf]) -> Vec<String> {
     devices.iter().map(|path| path.display().to_string()).collect()
 }
 
-fn mounting(group: &str, names: Vec<String>) -> MountOptions {
+pub(super) fn mounting(group: &str, names: Vec<String>) -> MountOptions {
     MountOptions {
         group: Some(group.to_string()),
         names,

@@ -1,0 +1,66 @@
+//! The disk group of a stack, opened frozen by the process of another instance.
+//!
+//! Takes the LUNs in the run's order; gives ports on the engine's files, numbered as in the run's. Prevents: two
+//! processes that change the metadata of one group.
+
+use crate::group::grouped::{DATA, GROUP, OWNER_DEPTH, OWNER_MEMORY, REDO, REDO_GROUP, mounting, names, writing};
+use crate::ports::{Opener, StackPort};
+use diskgroup::{Group, GroupPort};
+use plan::Inject;
+use std::path::PathBuf;
+use targets::{BasePort, FileId, OpenSpec};
+
+/// The group, and the one of the redo log where that has its own.
+pub(crate) struct Frozen {
+    group: Group<BasePort>,
+    redo: Option<Group<GroupPort<BasePort>>>,
+    files: Vec<OpenSpec>,
+    /// How many of them are the data's, the first ones.
+    data: usize,
+    inject: Inject,
+    opener: Opener,
+}
+
+impl Frozen {
+    /// `devices` of the data, so many, then those of the redo log.
+    pub(crate) fn open(
+        (devices, data): (&[PathBuf], usize),
+        redo: bool,
+        inject: Inject,
+        opener: Opener,
+    ) -> anyhow::Result<Frozen> {
+        let files = writing(devices);
+        let owner = opener.open(inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let mut frozen = Frozen {
+            group: Group::mount_frozen(owner, &mounting(GROUP, names(devices)))?,
+            redo: None,
+            files,
+            data,
+            inject,
+            opener,
+        };
+        if redo {
+            let owner = frozen.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
+            // Over a port of the first group the disks of the second follow its one file.
+            let all = [vec![DATA.to_string()], names(&devices[data.min(devices.len())..])].concat();
+            frozen.redo = Some(Group::mount_frozen(owner, &mounting(REDO_GROUP, all))?);
+        }
+        Ok(frozen)
+    }
+
+    /// A port on the engine's files.
+    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
+        let Some(redo) = &self.redo else {
+            let below = self.opener.open(self.inject, &self.files, memory, depth)?;
+            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
+        };
+        let below = self.first_of_two(memory, depth)?;
+        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
+    }
+
+    fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
+        let below = self.opener.open(self.inject, &self.files, memory, depth)?;
+        let beside: Vec<FileId> = (self.data..self.files.len()).map(|nth| FileId(nth as u16)).collect();
+        Ok(self.group.open_under(below, &[DATA], &beside)?)
+    }
+}
