@@ -6,7 +6,7 @@
 use crate::key::Key;
 use crate::written::{
     PhaseWord, StackWord, Word, WrittenCost, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader,
-    WrittenInject, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
+    WrittenInject, WrittenInstances, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -29,6 +29,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("stack model", format!("{}{of_models}", head(false))),
         ("study", plain(WrittenHeader::KEYS)),
         ("memory", plain(WrittenMemory::KEYS)),
+        ("instances", plain(WrittenInstances::KEYS)),
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
         ("files", plain(WrittenFiles::KEYS)),

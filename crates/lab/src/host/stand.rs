@@ -5,6 +5,7 @@
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::host::devices::Devices;
+use crate::instances::wire;
 use crate::result_file;
 use crate::sizes::Sizes;
 use crate::trial::laid_out::DataFiles;
@@ -93,6 +94,34 @@ impl Stand {
         let redo = (redo, pages::redo_file_bytes(&sizes.settings));
         let data = data.iter().map(PathBuf::as_path).zip(bytes);
         data.chain([redo]).map(spec).collect()
+    }
+
+    /// The LUNs of its group, for processes that open it frozen.
+    pub(crate) fn group_of_others(&self) -> wire::Ground {
+        let redo = matches!(self.built.ground, Ground::Group(Owners { redo: Some(_), .. }));
+        wire::Ground::Group {
+            devices: self.built.devices.clone(),
+            data: self.built.luns().0.len(),
+            redo,
+        }
+    }
+
+    /// Its files or devices, for processes that open them too: by the directories that are held here.
+    pub(crate) fn files_of_others(&self, sizes: &Sizes) -> anyhow::Result<(wire::Ground, Vec<Directory>)> {
+        let (mut places, mut held) = (Vec::new(), Vec::new());
+        for spec in self.specs(sizes)? {
+            let home = match self.built.ground.files() {
+                Some(_) => Some(self.built.home_of(&spec.path)?),
+                None => None,
+            };
+            places.push(wire::Place {
+                path: spec.path,
+                direct: spec.access == Access::Direct,
+                held: home.as_ref().map(Directory::for_our_children),
+            });
+            held.extend(home);
+        }
+        Ok((wire::Ground::Files(places), held))
     }
 
     /// Every place of the stack: files (which exist by now) and devices.

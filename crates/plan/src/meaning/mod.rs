@@ -24,7 +24,7 @@ mod volume;
 mod zfs;
 
 use crate::error::Findings;
-use crate::study::{IoMethod, Memory, Schedule, StandsFor, Study};
+use crate::study::{Instances, IoMethod, Memory, Schedule, StandsFor, Study, Via};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::WrittenStudy;
 use settle::{MINUTE, SECOND, Settle, value_or};
@@ -61,6 +61,10 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         schedule: value_or(&header.schedule, Schedule::Auto),
         stint: settle.stint(&header.stint, home),
         slow_motion: settle.slow_motion(&header.slow_motion),
+        instances: written.instances.as_ref().map(|said| Instances {
+            count: settle.count(&said.count, "count", 1, 1..=stacks::INSTANCES_MAX),
+            via: value_or(&said.via, Via::Processes),
+        }),
         stacks: stacks::resolve(written, &luns, budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),

@@ -15,6 +15,9 @@ use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
 
+/// More are more processes than a host has use for.
+pub(super) const INSTANCES_MAX: u32 = 64;
+
 pub(super) fn resolve(
     written: &WrittenStudy,
     luns: &[LunSet],
@@ -41,6 +44,7 @@ pub(super) fn resolve(
             temp: stack.temp.as_ref().and_then(|at| at.value.clone()),
             access: value_or(&stack.access, usual),
             inject: inject(stack, settle),
+            instances: instances(stack, written, engine == Engine::Pages, settle),
             engine,
         });
     }
@@ -228,6 +232,18 @@ fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model 
         cached: cached.value,
         drift: drift.value,
     }
+}
+
+/// What the stack says, or what all do; a stack without the page engine has one, and a simulated one too.
+fn instances(stack: &WrittenStack, written: &WrittenStudy, paged: bool, settle: &mut Settle<'_>) -> u32 {
+    let simulated = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Model);
+    let of_all = written.instances.as_ref().and_then(|all| all.count.as_ref());
+    let usual = match of_all {
+        // What is wrong with it was said where it stands.
+        Some(at) if paged && !simulated => at.value.clamp(1, INSTANCES_MAX.into()) as u32,
+        _ => 1,
+    };
+    settle.count(&stack.instances, "instances", usual, 1..=INSTANCES_MAX)
 }
 
 fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {

@@ -9,6 +9,7 @@ mod device;
 mod engine;
 mod fault;
 mod files;
+mod instances;
 mod phase;
 mod published;
 mod section;
@@ -22,6 +23,7 @@ pub(crate) use cost::WrittenCost;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::WrittenEngine;
 pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
+pub(crate) use instances::WrittenInstances;
 pub(crate) use phase::{WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
@@ -44,6 +46,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) header: WrittenHeader,
     pub(crate) luns: Vec<WrittenLuns>,
     pub(crate) memory: WrittenMemory,
+    pub(crate) instances: Option<WrittenInstances>,
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
     pub(crate) files: WrittenFiles,
@@ -193,6 +196,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         s.finish(&[], findings);
         memory
     });
+    let instances = heading(&mut root, "instances", findings).map(|s| instances::read(s, findings));
     let stacks = list(&mut root, "stack", findings)
         .into_iter()
         .map(|s| stack::read(s, findings))
@@ -210,6 +214,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         header,
         luns,
         memory: memory.unwrap_or_default(),
+        instances,
         stacks,
         database,
         files: files.unwrap_or_default(),

@@ -35,6 +35,10 @@ written! {
         /// `direct` needs version 16 (`debug_io_direct`)
         access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] =
             "`\"direct\"`; with PostgreSQL `\"buffered\"`";
+        /// instances of the page engine that share the stack, 1 to 64, each in a process of its own
+        /// ([instances](instances.md)). Not on ZFS in user space
+        instances: u64 [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] =
+            "`count` of `[instances]`";
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
         profile: BtrfsProfile [Btrfs] = "`single`, with several LUNs `raid0`";
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
