@@ -1,39 +1,58 @@
 //! Several instances on one stack, end to end: the work is shared, each instance is in the result, one that is lost
-//! fails its phase with a reason, and nothing is left.
+//! fails its phase with a reason, and nothing is left. Needs root and loop devices.
 //!
 //! Prevents: a sum of instances that did not work at the same time, and a process that outlives its run.
 
-use crate::rig::Rig;
+use crate::rig::{PATIENCE, Rig, Running};
 use ledger::{Ledger, Measure, TrialStatus};
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-fn study(dir: &Path, stack: &str, time: &str) -> String {
+fn study(dir: &Path, time: &str) -> String {
+    let dir = dir.display();
     format!(
         r#"
 [study]
 name = "shared"
-time_limit = "10m"
+time_limit = "20m"
 blocks = 4
 seed = 5
-io = "pread"
 workers = 2
+[instances]
+count = 2
+via = "processes"
+[luns.data]
+files = {{ count = 2, size = "80MiB", dir = "{dir}" }}
+[luns.one]
+files = {{ count = 1, size = "128MiB", dir = "{dir}" }}
+[luns.redo]
+files = {{ count = 1, size = "80MiB", dir = "{dir}" }}
 [[stack]]
-name = "one"
-kind = "directory"
-path = "{dir}"
-access = "buffered"
+name = "group"
+kind = "diskgroup"
+data = "data"
+instances = 1
 [[stack]]
-name = "two"
-kind = "directory"
-path = "{dir}"
-access = "buffered"
-{stack}
+name = "two on group"
+kind = "diskgroup"
+data = "data"
+redo = "redo"
+[[stack]]
+name = "two on ext4"
+kind = "ext4"
+data = "one"
+[[stack]]
+name = "two raw"
+kind = "raw"
+data = "data"
+redo = "redo"
 [database]
-cache = "2MiB"
+cache = "4MiB"
 schemas = 8
 scale = "16MiB"
 redo_size = "8MiB"
-checkpoint = "50ms"
+checkpoint = "100ms"
 [[phase]]
 name = "half"
 kind = "random"
@@ -47,54 +66,89 @@ users = 8
 [[phase]]
 name = "age"
 kind = "age"
-"#,
-        dir = dir.display()
+"#
     )
 }
 
 #[test]
 fn two_instances_share_the_work_and_each_is_in_the_result() {
-    let rig = Rig::new();
-    let file = rig.write("shared.toml", &study(rig.path(), "instances = 2", "300ms"));
-    rig.assay().arg("run").arg(&file).args(["--output", "s.assay"]).assert().success();
-    let ledger = Ledger::open(rig.path().join("s.assay")).expect("a result");
-    let phases = ledger.phases().expect("phases");
-    let trials = ledger.trials().expect("trials");
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("shared", &study(&rig.work(), "400ms")), rig.result("shared"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (trials, phases) = (ledger.trials().expect("trials"), ledger.phases().expect("phases"));
     let (measures, rows) = (ledger.measures().expect("measures"), ledger.instances().expect("rows"));
     for phase in phases {
-        let of = |measure| measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure).map(|m| m.row.1);
-        let stack = &trials.iter().find(|trial| trial.id == phase.run.trial).expect("its trial").stack;
+        let of = |measure| {
+            let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
+            found.map(|found| found.row.1)
+        };
+        let trial = trials.iter().find(|trial| trial.id == phase.run.trial).expect("its trial");
+        let named = format!("{}, {}", trial.stack, phase.run.name);
         let each: Vec<_> = rows.iter().filter(|row| row.phase == phase.id).map(|row| row.row).collect();
-        if stack == "one" {
-            assert!(each.is_empty() && of(Measure::Instances).is_none());
+        if trial.stack == "group" {
+            assert!(each.is_empty() && of(Measure::Instances).is_none(), "{named}");
             continue;
         }
-        assert_eq!(of(Measure::Instances), Some(2.0));
-        assert_eq!(each.iter().map(|row| row.instance).collect::<Vec<_>>(), [1, 2]);
-        let sum: u64 = each.iter().map(|row| row.operations).sum();
-        assert_eq!(of(Measure::EngineOperations), Some(sum as f64), "{}", phase.run.name);
-        assert!(each.iter().all(|row| row.operations > 0), "{each:?}");
-        assert_eq!(of(Measure::InstancesOverlap).is_some(), phase.run.name == "half");
+        assert_eq!(of(Measure::Instances), Some(2.0), "{named}");
+        assert_eq!(each.iter().map(|row| row.instance).collect::<Vec<_>>(), [1, 2], "{named}");
+        let sum = |of: fn(&ledger::InstanceRow) -> u64| each.iter().map(of).sum::<u64>() as f64;
+        assert_eq!(of(Measure::EngineOperations), Some(sum(|row| row.operations)), "{named}");
+        assert_eq!(of(Measure::EngineCommits), Some(sum(|row| row.commits)), "{named}");
+        assert_eq!(of(Measure::EngineLogicalReads), Some(sum(|row| row.logical_reads)), "{named}");
+        assert!(each.iter().all(|row| row.operations > 0), "{named}: {each:?}");
+        assert_eq!(of(Measure::InstancesOverlap).is_some(), phase.run.name == "half", "{named}");
         if phase.run.name == "age" {
-            assert_eq!(of(Measure::EngineOverwrittenBytes), of(Measure::DataBytes));
+            assert_eq!(of(Measure::EngineOverwrittenBytes), of(Measure::DataBytes), "{named}");
         }
     }
-    assert!(rig.is_clean());
+}
+
+/// The process of an instance that this run has started, as soon as it is there.
+fn instance_of(run: &mut Running) -> Pid {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && run.let_run(Duration::from_millis(20)) {
+        let children = format!("/proc/{0}/task/{0}/children", run.pid());
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        for pid in children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()) {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            if line.split(|byte| *byte == 0).nth(1) == Some(b"instance") {
+                return Pid::from_raw(pid).expect("a process");
+            }
+        }
+    }
+    panic!("no instance was started");
 }
 
 #[test]
-fn an_instance_that_is_lost_fails_its_phase_and_nothing_is_left() {
-    let rig = Rig::new();
-    let file = rig.write("lost.toml", &study(rig.path(), "instances = 2", "60s"));
-    let run = rig.start(&["run", file.to_str().expect("a path"), "--output", "l.assay"]);
-    let instance = rig.child_called(&run, "instance");
-    rustix::process::kill_process(instance, rustix::process::Signal::KILL).expect("killed");
-    let ended = run.wait_with_output().expect("its end");
-    assert_eq!(ended.status.code(), Some(3));
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains("instance 2 was lost") && said.contains("signal: 9"), "{said}");
-    let ledger = Ledger::open(rig.path().join("l.assay")).expect("a result");
-    let failed = |trial: &ledger::Trial| matches!(&trial.status, TrialStatus::Failed(why) if why.contains("instance 2"));
-    assert!(ledger.trials().expect("trials").iter().any(failed));
-    assert!(rig.is_clean());
+fn an_instance_that_is_lost_fails_its_trial_and_nothing_is_left() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("shared", &study(&rig.work(), "60s")), rig.result("shared"));
+    let mut run = Running::start(rig.run_command(&study, &result, &["--quiet", "--yes"]));
+    let lost = instance_of(&mut run);
+    kill_process(lost, Signal::KILL).expect("killed");
+    run.wait().expect(3, &["instance 2 was lost", "signal: 9"]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let failed = |status: &TrialStatus| matches!(status, TrialStatus::Failed(why) if why.contains("instance 2"));
+    assert!(ledger.trials().expect("trials").iter().any(|trial| failed(&trial.status)));
+}
+
+/// Its orders end with the run, whatever ended that.
+#[test]
+fn an_instance_ends_with_its_run() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let (study, result) = (rig.study("shared", &study(&rig.work(), "60s")), rig.result("shared"));
+    let mut run = Running::start(rig.run_command(&study, &result, &["--quiet", "--yes"]));
+    let instance = instance_of(&mut run);
+    run.signal(Signal::KILL);
+    let start = Instant::now();
+    let is_there = || Path::new(&format!("/proc/{}/exe", instance.as_raw_nonzero())).read_link().is_ok();
+    while is_there() {
+        assert!(start.elapsed() < PATIENCE, "it works on without its run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -32,6 +32,7 @@ mod hostile;
 mod hostile_studies;
 mod house;
 mod import;
+mod instances;
 mod killed;
 mod kills;
 mod lun_lost;
