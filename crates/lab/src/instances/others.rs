@@ -61,6 +61,8 @@ impl Others {
                 _ => return Err(member.unexpected()),
             }
         }
+        // What they read to open is no part of a phase.
+        others.settle(cancel, || Ok(()))?;
         Ok(others)
     }
 

@@ -5,8 +5,8 @@
 //! and the processor time of a process that nobody counted.
 
 use crate::instances::wire::Settled;
+use crate::surroundings::Seen;
 use crate::trial::drive::Driven;
-use crate::trial::phases::Piece;
 use ledger::{InstanceRow, Measure};
 use workloads::Outcome;
 
@@ -46,51 +46,57 @@ fn p99(outcome: &Outcome) -> u64 {
     whole.value_at_quantile(0.99)
 }
 
-/// Tells of each, and of all: `before` and after the phase.
-pub(crate) fn tell(piece: &mut Piece, each: &[Part], (before, after): (&[Settled], &[Settled]), timed: bool) {
+/// The row of each instance, from its counts before and after the phase; what was seen of all together is told to
+/// `seen`.
+pub(crate) fn told(
+    each: &[Part],
+    (before, after): (&[Settled], &[Settled]),
+    timed: bool,
+    seen: &mut Seen,
+) -> Vec<InstanceRow> {
     let first = each.iter().map(|part| part.began).min().unwrap_or(0);
-    for (nth, ((part, before), after)) in each.iter().zip(before).zip(after).enumerate() {
-        let counted = after.counters - before.counters;
-        piece.instances.push(InstanceRow {
-            instance: nth as u32 + 1,
-            sessions: part.sessions,
-            operations: part.operations,
-            units: part.units,
-            began_ns: part.began - first,
-            elapsed_ns: part.ended - part.began,
-            service_ns_p99: part.service_ns_p99,
-            logical_reads: counted.logical_reads,
-            cache_hits: counted.cache_hits,
-            commits: counted.commits,
-            redo_bytes: counted.redo_write_bytes,
-            cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-            memory_bytes_peak: after.memory_bytes,
-        });
-    }
-    let rows = &piece.instances;
-    let rates: Vec<f64> = rows.iter().map(InstanceRow::rate_per_s).collect();
-    let mut measures = vec![
-        (Measure::Instances, rows.len() as f64),
-        (Measure::InstancesFairness, fairness(&rates)),
-    ];
-    // Work without a time ends when it is done, and that is a part of the result.
-    measures.extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
+    let both = each.iter().zip(before).zip(after).enumerate();
+    let rows: Vec<InstanceRow> = both
+        .map(|(nth, ((part, before), after))| row(nth as u32 + 1, (part, first), before, after))
+        .collect();
     let other = |of: fn(&InstanceRow) -> u64| rows.iter().skip(1).map(of).sum::<u64>() as f64;
     let (cpu, memory) = (other(|row| row.cpu_ns), other(|row| row.memory_bytes_peak));
-    for (measure, value) in &mut piece.seen.measures {
+    // Where a group keeps the budget, it counts all processes.
+    let is_kept = |(measure, kept): &(Measure, f64)| *measure == Measure::MemoryBudgetEnforced && *kept > 0.0;
+    let kept = seen.measures.iter().any(is_kept);
+    for (measure, value) in &mut seen.measures {
         match measure {
             Measure::CpuOwnNs => *value += cpu,
             Measure::MemoryOwnBytesPeak => *value += memory,
+            Measure::MemoryTotalBytesPeak if !kept => *value += memory,
             _ => {}
         }
     }
-    let enforced = piece.seen.measures.iter().any(|m| m.0 == Measure::MemoryBudgetEnforced && m.1 > 0.0);
-    if let Some((_, total)) = (piece.seen.measures.iter_mut())
-        .find(|(measure, _)| *measure == Measure::MemoryTotalBytesPeak && !enforced)
-    {
-        *total += memory;
+    let rates: Vec<f64> = rows.iter().map(InstanceRow::rate_per_s).collect();
+    seen.measures.push((Measure::Instances, rows.len() as f64));
+    seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
+    // Work without a time ends when it is done, and that is a part of the result.
+    seen.measures.extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
+    rows
+}
+
+fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Settled) -> InstanceRow {
+    let counted = after.counters - before.counters;
+    InstanceRow {
+        instance,
+        sessions: part.sessions,
+        operations: part.operations,
+        units: part.units,
+        began_ns: part.began - first,
+        elapsed_ns: part.ended - part.began,
+        service_ns_p99: part.service_ns_p99,
+        logical_reads: counted.logical_reads,
+        cache_hits: counted.cache_hits,
+        commits: counted.commits,
+        redo_bytes: counted.redo_write_bytes,
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        memory_bytes_peak: after.memory_bytes,
     }
-    piece.seen.measures.extend(measures);
 }
 
 /// Jain's index of rates: the square of their sum over their number times the sum of their squares. 1: all the same;

@@ -107,7 +107,7 @@ impl<'a> Loaded<'a> {
         })?;
         if !each.is_empty() {
             let timed = phase.time.is_some();
-            shares::tell(&mut piece, &each, (&before, &self.shares()), timed);
+            piece.instances = shares::told(&each, (&before, &self.shares()), timed, &mut piece.seen);
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);
@@ -129,7 +129,8 @@ impl<'a> Loaded<'a> {
         let before = self.counters();
         self.surroundings.begin(&mut self.instance)?;
         let began = self.now();
-        let worked = work(&mut self.instance, &mut self.others).and_then(|driven| Ok((driven, self.settle(end, &before)?)));
+        let worked = work(&mut self.instance, &mut self.others);
+        let worked = worked.and_then(|driven| Ok((driven, self.settle(end, &before)?)));
         let now = self.now();
         let (driven, proof_ns, full) = match worked {
             Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
@@ -240,7 +241,7 @@ fn work(
         _ => {}
     }
     let paced = Paced::of(phase, seed, around.turn.cancel);
-    let own = |paced: &Paced| -> anyhow::Result<Driven> {
+    let mut own = |paced: &Paced| -> anyhow::Result<Driven> {
         Ok(match &paced.work {
             Work::Age(age) => ageing::phase(instance, (phase, age), around, paced)?,
             _ => paced.run(instance)?,
