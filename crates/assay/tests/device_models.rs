@@ -2,7 +2,7 @@
 //! devices is killed under load, or the run itself. Needs root, loop devices and /dev/fuse.
 
 use crate::rig::{Rig, Running};
-use ledger::{Ledger, Measure};
+use ledger::{Ledger, Measure, PhaseStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -76,7 +76,8 @@ fn a_service_that_panics_is_gone() {
     );
 }
 
-const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 200, read_median = \"10ms\", read_p99 = \"12ms\" }";
+/// So slow that the host's way, of which a few percent are allowed, may take a millisecond.
+const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 200, read_median = \"30ms\", read_p99 = \"36ms\" }";
 
 fn has_fuse() -> bool {
     let has_fuse = Path::new("/dev/fuse").exists();
@@ -142,15 +143,20 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     );
     // The model's own count beside the kernel's, in each form.
     let table = "What modelled devices did";
-    assert!(said.contains(table), "{said}");
+    let ledger = Ledger::open(&result).expect("a result");
+    let phases = ledger.phases().expect("phases");
+    // A host may be so busy that every phase is too late: such phases have no place in tables.
+    let in_time = phases.iter().any(|phase| phase.run.status == PhaseStatus::Valid);
+    assert!(in_time || said.contains("the model cannot keep up"), "{said}");
+    assert_eq!(said.contains(table), in_time, "{said}");
     let shown = rig
         .assay(&["report", result.to_str().expect("text"), "--markdown"])
         .output();
     let shown = String::from_utf8(shown.expect("a report").stdout).expect("text");
-    assert!(shown.contains(table) && shown.contains("| requests model |"), "{shown}");
+    assert_eq!(shown.contains(table), in_time, "{shown}");
+    assert_eq!(shown.contains("| requests model |"), in_time, "{shown}");
     assert!(services(&rig).is_empty());
     assert_eq!(rig.belongings(&[]), before, "something is left");
-    let ledger = Ledger::open(&result).expect("a result");
     let facts = ledger.facts().expect("facts");
     let fact = |key: &str| {
         let found = facts
@@ -164,7 +170,7 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     let stacks = ledger.stacks().expect("stacks");
     assert!(stacks.iter().all(|s| s.group().models.is_some()), "{stacks:?}");
     let measures = ledger.measures().expect("measures");
-    for phase in ledger.phases().expect("phases") {
+    for phase in phases {
         let own = |row: &&ledger::OfPhase<(Measure, f64)>| row.phase == phase.id;
         let of = |wanted: Measure| {
             measures
