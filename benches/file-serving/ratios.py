@@ -37,3 +37,11 @@ for key in order:
     for at in (0, 1):
         cells.append(ratio(column(sides, "assay", at), column(sides, "libnfs", at)))
     print("| " + " | ".join([key[0], str(key[1]), str(key[2])] + cells) + " |")
+
+fours = [name for name, depth, count in order if (depth, count) == (32, 4) and (name, 32, 1) in seen]
+if fours:
+    print("\n| calls at depth 32 | calls/s, four connections and one | ratio |\n| --- | --- | --- |")
+for name in fours:
+    four, one = (column(seen[name, 32, count], "assay", 0) for count in (4, 1))
+    medians = ", ".join(f"{statistics.median(rates):.0f}" for rates in (four, one))
+    print(f"| {name} | {medians} | {ratio(four, one)} |")

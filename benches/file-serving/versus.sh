@@ -2,7 +2,8 @@
 # Our NFS client beside libnfs on one export of nfs-ganesha (tmpfs), in turn.
 # ./versus.sh [ROUNDS] [SECONDS] [PREFIX...]
 # PREFIX goes before server and clients, such as `taskset -c 1`. Root. Debian:
-# nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev.
+# nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev; libnfs-utils for BYTES.
+# SHAPES: depth and connections, such as "32 1;32 4". BYTES=1 reads whole files instead, beside nfs-cat.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-3} seconds=${2:-1}; shift $(( $# < 2 ? $# : 2 ))
@@ -13,7 +14,7 @@ if [ -z "${STATE:-}" ]; then
     cargo build --release --locked -q -p files --example calls --manifest-path "$here/../../Cargo.toml"
     export STATE
     unshare --net --mount --pid --fork --mount-proc --kill-child "$0" "$rounds" "$seconds" "$@" | tee "$STATE/lines"
-    python3 "$here/ratios.py" "$STATE/lines"
+    [ -n "${BYTES:-}" ] || python3 "$here/ratios.py" "$STATE/lines"
     exit
 fi
 ip link set lo up
@@ -33,9 +34,33 @@ listens() { "$target/release/examples/calls" "$STATE/export" getattr 1 1 0.01 >/
 for _ in $(seq 300); do listens && break; sleep 0.05; done
 ours() { "$@" "$target/release/examples/calls" "$STATE/export" $line "$seconds"; }
 theirs() { "$@" "$STATE/libnfs" "$STATE/export" $line "$seconds"; }
+bytes() {
+    # The same 256 MiB, in READs of 1 MiB one after another. Ours checks each KiB.
+    head -c 268435456 /dev/urandom >"$STATE/export/whole"
+    for round in $(seq "$rounds"); do
+        theirs_bytes "$@"
+        TRANSFER_KIB=1024 FILE_KIB=1024 "$@" "$target/release/examples/calls" "$STATE/export" read 1 1 "$seconds" |
+            awk '{ printf "assay %.0f MiB/s, client CPU %.0f us/MiB\n", $5, $6 }'
+    done
+    rm "$STATE/export/whole"
+}
+theirs_bytes() {
+    python3 - "$STATE/export/whole" "$@" <<'PY'
+import os, subprocess, sys, time
+path, *prefix = sys.argv[1:]
+start, before = time.monotonic(), os.times()
+url = f"nfs://127.0.0.1{path}?nfsport=2049&mountport=20048"
+subprocess.run(prefix + ["nfs-cat", url], check=True, stdout=subprocess.DEVNULL)
+took, after = time.monotonic() - start, os.times()
+cpu = after.children_user + after.children_system - before.children_user - before.children_system
+print(f"nfs-cat {256 / took:.0f} MiB/s, client CPU {cpu * 1e6 / 256:.0f} us/MiB")
+PY
+}
+[ -z "${BYTES:-}" ] || { bytes "$@"; exit; }
+IFS=';' read -ra shapes <<<"${SHAPES:-1 1;8 1;32 1;32 4}"
 for round in $(seq "$rounds"); do
     for class in getattr lookup read write; do
-        for shape in "1 1" "8 1" "32 1" "32 4"; do
+        for shape in "${shapes[@]}"; do
             line="$class $shape"
             # Who goes first changes from round to round.
             if [ $((round % 2)) = 1 ]; then ours "$@"; theirs "$@"; else theirs "$@"; ours "$@"; fi

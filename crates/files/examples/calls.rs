@@ -1,12 +1,13 @@
-//! One class of calls at one depth on an NFS export, for `benches/file-serving`: rate and processor time of a call.
+//! One class of calls at one depth, for `benches/file-serving`: rate and processor time of a call.
 //!
-//! Takes `EXPORT CLASS DEPTH CONNECTIONS SECONDS [RATE]`, the server on 127.0.0.1 and its process in `SERVER`; prints
-//! one line. With a rate arrival is open. Each byte is checked.
+//! Takes `PLACE CLASS DEPTH CONNECTIONS SECONDS [RATE]` and prints one line. The place is an NFS export on 127.0.0.1,
+//! its process in `SERVER`, or `local:DIRECTORY`. The class `names` makes and removes files in turn. `TRANSFER_KIB` is
+//! the size of a read or write (8), `FILE_KIB` that of a file (256). With a rate arrival is open. Each byte is checked.
 //!
 //! Prevents: a client that is faster because it looks less.
 #![allow(clippy::print_stdout, reason = "it prints its line")]
 
-use files::{Class, Config, FilesError, Mix, NfsServer, Place, Serving, Sizes, Work};
+use files::{Class, Config, FilesError, LocalDirectory, Mix, NfsServer, Place, Serving, Sizes, Work};
 use std::net::Ipv4Addr;
 use workloads::{Arrival, Pacing, Schedule};
 
@@ -22,11 +23,30 @@ fn cpu_us(pid: &str) -> f64 {
         / 1e3
 }
 
-fn config(class: &str, depth: u32) -> Result<Config, FilesError> {
-    let class = Class::from_name(class).ok_or(FilesError::Settings(format!("no class {class}\nname another")))?;
+/// Processor time of this process, microseconds, with that of threads that have ended.
+fn own_cpu_us() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+/// KiB in a variable of the environment, or `usual`.
+fn kib(name: &str, usual: u32) -> Result<u32, Box<dyn std::error::Error>> {
+    let cure = |error: std::num::ParseIntError| format!("{name}: {error}\ngive a whole number of KiB").into();
+    std::env::var(name).map_or(Ok(usual), |text| text.parse().map_err(cure))
+}
+
+fn config(class: &str, depth: u32) -> Result<Config, Box<dyn std::error::Error>> {
+    let mix = match class {
+        "names" => Mix::new(&[(Class::Create, 50), (Class::Remove, 50)])?,
+        class => {
+            let unknown = || FilesError::Settings(format!("no class {class}\nname another"));
+            Mix::new(&[(Class::from_name(class).ok_or_else(unknown)?, 100)])?
+        }
+    };
     Ok(Config {
-        work: Work::Mix(Mix::new(&[(class, 100)])?),
-        sizes: Sizes::one(256)?,
+        work: Work::Mix(mix),
+        sizes: Sizes::one(kib("FILE_KIB", 256)?)?,
+        transfer_kib: kib("TRANSFER_KIB", 8)?,
         accessed_pct: 100,
         lookups_failed_pct: 0,
         append_pct: 0,
@@ -36,18 +56,31 @@ fn config(class: &str, depth: u32) -> Result<Config, FilesError> {
     })
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [export, class, depth, connections, seconds, rest @ ..] = words.as_slice() else {
-        return Err("calls EXPORT CLASS DEPTH CONNECTIONS SECONDS [RATE]".into());
-    };
-    let (depth, seconds): (u32, f64) = (depth.parse()?, seconds.parse()?);
-    let server = NfsServer {
+fn place(name: &str, depth: u32, connections: u32) -> Result<Place, Box<dyn std::error::Error>> {
+    if let Some(path) = name.strip_prefix("local:") {
+        let directory = std::fs::File::open(path)?.into();
+        let (direct, threads) = (false, depth);
+        return Ok(Place::Posix(LocalDirectory {
+            directory,
+            direct,
+            threads,
+        }));
+    }
+    Ok(Place::Nfs3(NfsServer {
         nfs_port: Some(2049),
         mount_port: Some(20048),
-        ..NfsServer::new(Ipv4Addr::LOCALHOST.into(), export, connections.parse()?)
+        ..NfsServer::new(Ipv4Addr::LOCALHOST.into(), name, connections)
+    }))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [name, class, depth, connections, seconds, rest @ ..] = words.as_slice() else {
+        return Err("calls PLACE CLASS DEPTH CONNECTIONS SECONDS [RATE]".into());
     };
-    let mut serving = Serving::begin(config(class, depth)?, Place::Nfs3(server))?;
+    let (depth, seconds): (u32, f64) = (depth.parse()?, seconds.parse()?);
+    let place = place(name, depth, connections.parse()?)?;
+    let mut serving = Serving::begin(config(class, depth)?, place)?;
     serving.grow_to(64 << 20, false)?;
     let mut pacing = Pacing::closed(depth, (seconds * 1e9) as u64);
     serving.run(&Pacing::closed(depth, 200_000_000), 1)?;
@@ -58,9 +91,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
     }
     let pid = std::env::var("SERVER").unwrap_or_default();
-    let (ours, theirs) = (cpu_us("self"), cpu_us(&pid));
+    let (ours, theirs) = (own_cpu_us(), cpu_us(&pid));
     let point = serving.run(&pacing, 2)?;
-    let (ours, theirs) = (cpu_us("self") - ours, cpu_us(&pid) - theirs);
+    let (ours, theirs) = (own_cpu_us() - ours, cpu_us(&pid) - theirs);
     let count = point.outcome.count() as f64;
     let mut all = point.outcome.classes[0].response.clone();
     for other in &point.outcome.classes[1..] {

@@ -5,6 +5,7 @@
 
 mod link;
 mod mount;
+mod waiting;
 
 use crate::client::{Answer, Call, Client, Kept, Node, Traffic};
 use crate::error::FilesError;
@@ -291,13 +292,9 @@ impl Nfs3 {
         if self.links.len() == 1 && !self.links[0].is_full() && left >= link::PATIENCE.as_nanos() as u64 {
             return self.receive((0, true), each);
         }
-        let span = rustix::event::Timespec {
-            tv_sec: (left / 1_000_000_000) as i64,
-            tv_nsec: (left % 1_000_000_000) as i64,
-        };
         let mut room = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
-        let events = match epoll::wait(&self.epoll, &mut room, Some(&span)) {
-            Ok((events, _)) => events,
+        let events = match waiting::events(&self.epoll, &mut room, left) {
+            Ok(events) => events,
             Err(rustix::io::Errno::INTR) => return Ok(0),
             Err(error) => return Err(connect_error(self.address, error.into())),
         };

@@ -2,6 +2,7 @@
 
 mod engines;
 pub(super) mod proportions;
+mod ramps;
 
 use super::answer::{answer, size, wrapped};
 use super::{modelled_luns, study_file};
@@ -128,6 +129,9 @@ impl Facts {
             );
             row("", found);
         }
+        if let Some(found) = ramps::found(study, self.blocks, self.comparisons) {
+            row("", ramps::words(&found));
+        }
         if let Some(beside) = published(study) {
             text.push_str(&row_text("published", &beside));
         }
@@ -219,6 +223,8 @@ impl Facts {
             "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
             "detectable": self.detectable.iter()
                 .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
+            "detectable_at_a_limit": ramps::found(study, self.blocks, self.comparisons)
+                .map(|found| found.map(|(blocks, ratio)| json!({ "blocks": blocks, "ratio": ratio }))),
             "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
             "creates": self.creates,
             "destroys": self.destroys.iter()

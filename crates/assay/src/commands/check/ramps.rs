@@ -1,0 +1,56 @@
+//! What `check` says about load ramps: how far a rate at a limit scatters, and what more blocks find.
+//!
+//! Takes a study and its design, gives a row. Prevents: a few ramps that are believed as one long run would be.
+
+use plan::{PhaseKind, Study};
+use stats::Design;
+
+/// Standard deviation of the logarithm of block ratios: the rate at the limit of two equal file servers, eight blocks.
+/// Source: benches/runs/2026-11-25-twins-ramp.
+const SPREAD: f64 = 0.13;
+
+/// Blocks, and the ratio found 9 times in 10 with them: as many as the study has, twice and four times as many. `None`
+/// where no phase is ranked by a rate at a limit.
+pub(super) fn found(study: &Study, blocks: u32, comparisons: u32) -> Option<[(u32, f64); 3]> {
+    let has_limit = |kind: &PhaseKind| matches!(kind, PhaseKind::Files(serving) if serving.until.is_some());
+    study.phases.iter().any(|phase| has_limit(&phase.kind)).then(|| {
+        [1, 2, 4].map(|times| {
+            let design = Design::new(blocks * times, comparisons.max(1), study.margin.0);
+            (blocks * times, stats::detectable(&design, SPREAD))
+        })
+    })
+}
+
+pub(super) fn words(found: &[(u32, f64); 3]) -> String {
+    let of = |(blocks, ratio): &(u32, f64)| format!("{:.0} % with {blocks} blocks", (ratio - 1.0) * 100.0);
+    let found: Vec<_> = found.iter().map(of).collect();
+    format!(
+        "rates at a limit scattered by {:.0} % between blocks of two equal file servers; with that, differences found \
+         9 times in 10 are {}",
+        SPREAD * 100.0,
+        found.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::study_file;
+    use std::path::Path;
+
+    fn shipped(name: &str) -> Study {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name);
+        study_file::load(&path, None).unwrap()
+    }
+
+    #[test]
+    fn more_blocks_find_less_and_only_ramps_with_a_limit_have_it() {
+        let found = found(&shipped("file-serving.toml"), 6, 2).unwrap();
+        assert_eq!(found.map(|(blocks, _)| blocks), [6, 12, 24]);
+        assert!(
+            found.is_sorted_by(|one, two| one.1 > two.1) && found[2].1 > 1.1,
+            "{found:?}"
+        );
+        assert!(super::found(&shipped("overwrite-vs-cow.toml"), 6, 2).is_none());
+    }
+}
