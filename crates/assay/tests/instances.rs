@@ -137,6 +137,26 @@ fn an_instance_that_is_lost_fails_its_trial_and_nothing_is_left() {
     assert!(ledger.trials().expect("trials").iter().any(|trial| failed(&trial.status)));
 }
 
+/// A stopped process keeps its pipes open: nothing ends, and only its silence tells.
+#[test]
+fn an_instance_that_is_stopped_fails_its_trial_and_nothing_is_left() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("shared", &study(&rig.work(), "60s")), rig.result("shared"));
+    let mut run = Running::start(rig.run_command(&study, &result, &["--quiet", "--yes"]));
+    let stopped = instance_of(&mut run);
+    kill_process(stopped, Signal::STOP).expect("stopped");
+    run.wait().expect(3, &["instance 2 gave no sign of life for 15 s", "what stopped the process"]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+}
+
+#[test]
+fn who_starts_an_instance_by_hand_is_told_what_does_it() {
+    let Some(rig) = Rig::new(&[]) else { return };
+    let ran = Running::start(rig.assay(&["instance"])).wait();
+    ran.expect(2, &["is started by `assay run`"]);
+}
+
 /// Its orders end with the run, whatever ended that.
 #[test]
 fn an_instance_ends_with_its_run() {

@@ -7,9 +7,9 @@ use crate::cells::ramp::Ramp;
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow, Ledger,
-    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack,
-    Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow,
+    InstanceRow, Ledger, LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus,
+    Scope, Slice, Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ pub(crate) struct Seen {
     pub histograms: Vec<HistogramRow>,
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
+    pub instances: Vec<InstanceRow>,
     pub orders: Option<OrderEntry>,
     pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
@@ -406,6 +407,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             service_p99_ns: RefCell::default(),
             slices: Vec::new(),
             scans: Vec::new(),
+            instances: Vec::new(),
             orders: None,
             questions: None,
             bulk: Vec::new(),
@@ -429,5 +431,6 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     });
     add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
     add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));
+    add(&mut seen, ledger.instances()?, |phase, row| phase.instances.push(row));
     Ok(seen)
 }

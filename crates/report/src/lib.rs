@@ -40,6 +40,7 @@ mod words;
 pub use analysis::{Analysis, Difference, FactOfStack, GoOn, LookTaken, ReportError, StackHead, StopReason, StudyHead};
 pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 pub use cells::inflation::{Inflated, Inflation};
+pub use cells::instances::InstanceFigures;
 pub use cells::invalid::InvalidRuns;
 pub use cells::latency::Latency;
 pub use cells::load_curve::{LoadCurve, SaturationPoint, StepFigures};

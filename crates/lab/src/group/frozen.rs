@@ -3,7 +3,7 @@
 //! Takes the LUNs in the run's order; gives ports on the engine's files, numbered as in the run's. Prevents: two
 //! processes that change the metadata of one group.
 
-use crate::group::grouped::{DATA, GROUP, OWNER_DEPTH, OWNER_MEMORY, REDO, REDO_GROUP, mounting, names, writing};
+use crate::group::grouped::{DATA, GROUP, OWNER_DEPTH, OWNER_MEMORY, REDO, REDO_GROUP, mounting, names};
 use crate::ports::{Opener, StackPort};
 use diskgroup::{Group, GroupPort};
 use plan::Inject;
@@ -22,17 +22,17 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// `devices` of the data, so many, then those of the redo log.
+    /// `files`: LUNs of the data, so many, then those of the redo log.
     pub(crate) fn open(
-        (devices, data): (&[PathBuf], usize),
+        (files, data): (Vec<OpenSpec>, usize),
         redo: bool,
         inject: Inject,
         opener: Opener,
     ) -> anyhow::Result<Frozen> {
-        let files = writing(devices);
+        let luns: Vec<PathBuf> = files.iter().map(|lun| lun.path.clone()).collect();
         let owner = opener.open(inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
         let mut frozen = Frozen {
-            group: Group::mount_frozen(owner, &mounting(GROUP, names(devices)))?,
+            group: Group::mount_frozen(owner, &mounting(GROUP, names(&luns)))?,
             redo: None,
             files,
             data,
@@ -42,7 +42,7 @@ impl Frozen {
         if redo {
             let owner = frozen.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
             // Over a port of the first group the disks of the second follow its one file.
-            let all = [vec![DATA.to_string()], names(&devices[data.min(devices.len())..])].concat();
+            let all = [vec![DATA.to_string()], names(&luns[data.min(luns.len())..])].concat();
             frozen.redo = Some(Group::mount_frozen(owner, &mounting(REDO_GROUP, all))?);
         }
         Ok(frozen)

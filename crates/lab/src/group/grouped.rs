@@ -310,7 +310,7 @@ pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncP
     Ok((group, files, mounted.files_removed.len() as u64))
 }
 
-pub(super) fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
+fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
     let spec = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
     devices.iter().map(spec).collect()
 }

@@ -146,7 +146,7 @@ impl<'a> Opened<'a> {
     pub(crate) fn openings(&self, count: u32, each: u32) -> anyhow::Result<(Vec<Opening>, Vec<Directory>)> {
         let (stand, files) = (self.stand, self.stand.files());
         let (ground, held) = match &self.held {
-            Held::Group(_) => (stand.group_of_others(), Vec::new()),
+            Held::Group(_) => (stand.group_of_others()?, Vec::new()),
             Held::Nothing => stand.files_of_others(self.sizes)?,
             Held::Pool(_) => anyhow::bail!("the process of a pool serves one instance"),
         };

@@ -18,7 +18,7 @@ use stacks::{Built, Ground, Journal, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, Granted, OpenSpec, Way};
+use targets::{Access, FileId, Granted, OpenSpec, Way, Which};
 
 /// A stack that stands, before the engine has opened anything on it.
 pub(crate) struct Stand {
@@ -97,13 +97,13 @@ impl Stand {
     }
 
     /// The LUNs of its group, for processes that open it frozen.
-    pub(crate) fn group_of_others(&self) -> wire::Ground {
-        let redo = matches!(self.built.ground, Ground::Group(Owners { redo: Some(_), .. }));
-        wire::Ground::Group {
-            devices: self.built.devices.clone(),
+    pub(crate) fn group_of_others(&self) -> anyhow::Result<wire::Ground> {
+        let luns = self.built.devices.iter();
+        Ok(wire::Ground::Group {
+            devices: luns.map(|lun| place(lun, Access::Direct)).collect::<anyhow::Result<_>>()?,
             data: self.built.luns().0.len(),
-            redo,
-        }
+            redo: matches!(self.built.ground, Ground::Group(Owners { redo: Some(_), .. })),
+        })
     }
 
     /// Its files or devices, for processes that open them too: by the directories that are held here.
@@ -114,10 +114,15 @@ impl Stand {
                 Some(_) => Some(self.built.home_of(&spec.path)?),
                 None => None,
             };
-            places.push(wire::Place {
-                path: spec.path,
-                direct: spec.access == Access::Direct,
-                held: home.as_ref().map(Directory::for_our_children),
+            places.push(match &home {
+                // A name in a directory of ours is ours.
+                Some(home) => wire::Place {
+                    path: spec.path,
+                    direct: spec.access == Access::Direct,
+                    held: Some(home.for_our_children()),
+                    is: None,
+                },
+                None => place(&spec.path, spec.access)?,
             });
             held.extend(home);
         }
@@ -367,6 +372,17 @@ impl Stand {
             .collect();
         names.join(", ")
     }
+}
+
+/// A LUN that a port of this process has open, with its numbers.
+fn place(path: &Path, access: Access) -> anyhow::Result<wire::Place> {
+    let which = Which::at(path).with_context(|| format!("look at {}", path.display()))?;
+    Ok(wire::Place {
+        path: path.to_owned(),
+        direct: access == Access::Direct,
+        held: None,
+        is: Some((which.device, which.inode)),
+    })
 }
 
 /// The devices and every one below them, the nearest first.

@@ -1,22 +1,27 @@
 //! The process of another instance: `assay instance`, started by `assay run`, never by people.
 //!
 //! Takes orders as lines of JSON on standard input, and answers each on standard output. It opens its workers of a
-//! database that the run has made, works when it is told to, and ends with its orders. Prevents: an instance that goes
-//! on writing when the run is gone.
+//! database that the run has made, works when it is told to, gives a sign of life each second, and ends with its
+//! orders. Prevents: an instance that goes on writing when the run is gone.
 
 use crate::full;
+use crate::instances::lines::{self, LineError};
 use crate::instances::stand::Stand;
-use crate::instances::wire::{Answer, Opening, Order, Settled, Worked};
+use crate::instances::wire::{Answer, AnswerLine, Opening, Order, OrderLine, Settled, Worked};
 use crate::not_kept;
 use crate::ordered::OrderedError;
 use crate::ports::PageEngine;
 use anyhow::{Context, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT};
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Between two signs of life.
+const SIGN: Duration = Duration::from_secs(1);
 
 /// Obeys until its orders end.
 ///
@@ -28,19 +33,20 @@ pub fn serve() -> Result<(), OrderedError> {
         signal_hook::flag::register(signal, Arc::default()).context("watch a signal")?;
     }
     let over = Arc::new(AtomicBool::new(false));
-    let orders = orders(over.clone());
-    let opening = match orders.recv() {
-        Ok(Some(Order::Open(opening))) => opening,
-        _ => {
-            return Err(OrderedError::NoOrder(anyhow!(
-                "`assay instance` is started by `assay run`\n  write instances = 2 in a stack of a study"
-            )));
-        }
+    let mut desk = Desk {
+        orders: orders(over.clone()),
+        number: 0,
     };
-    obey(&opening, &orders, &over).map_err(|error| {
+    let Ok(Some(Order::Open(opening))) = desk.next() else {
+        return Err(OrderedError::NoOrder(anyhow!(
+            "`assay instance` is started by `assay run`\n  write instances = 2 in a stack of a study"
+        )));
+    };
+    give_signs_of_life();
+    obey(&opening, &mut desk, &over).map_err(|error| {
         let (loss, full) = (not_kept::is_loss(&error), full::ran_out_of_space(&error));
         let error_told = format!("{error:#}");
-        let _ = say(&Answer::Failed {
+        let _ = desk.say(Answer::Failed {
             error: error_told,
             full,
             loss,
@@ -49,12 +55,35 @@ pub fn serve() -> Result<(), OrderedError> {
     })
 }
 
-/// Orders as they come; when they end, work that is under way ends too. `None`: a line that is no order.
-fn orders(over: Arc<AtomicBool>) -> Receiver<Option<Order>> {
+/// Where orders come in and answers go out.
+struct Desk {
+    orders: Receiver<Result<OrderLine, LineError>>,
+    /// Of the order that is being obeyed.
+    number: u64,
+}
+
+impl Desk {
+    /// The next order; `None`: there are no more.
+    fn next(&mut self) -> anyhow::Result<Option<Order>> {
+        let Ok(line) = self.orders.recv() else { return Ok(None) };
+        let line = line.context("read an order")?;
+        self.number = line.number;
+        Ok(Some(line.order))
+    }
+
+    fn say(&self, answer: Answer) -> anyhow::Result<()> {
+        say(&AnswerLine::Answered(self.number, Box::new(answer)))
+    }
+}
+
+/// Orders as they come; when they end, work that is under way ends too.
+fn orders(over: Arc<AtomicBool>) -> Receiver<Result<OrderLine, LineError>> {
     let (to, orders) = channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if to.send(serde_json::from_str(&line).ok()).is_err() {
+        let mut from = std::io::stdin().lock();
+        while let Some(line) = lines::order(&mut from).transpose() {
+            let is_last = line.is_err();
+            if to.send(line).is_err() || is_last {
                 break;
             }
         }
@@ -63,29 +92,40 @@ fn orders(over: Arc<AtomicBool>) -> Receiver<Option<Order>> {
     orders
 }
 
-fn say(answer: &Answer) -> anyhow::Result<()> {
-    let line = serde_json::to_string(answer).context("write an answer")?;
+/// As long as this process runs, whatever its workers wait for: the run can tell one that waits from one that is
+/// stopped.
+fn give_signs_of_life() {
+    std::thread::spawn(|| {
+        while say(&AnswerLine::Alive).is_ok() {
+            std::thread::sleep(SIGN);
+        }
+    });
+}
+
+/// In one piece, for two threads say something.
+fn say(line: &AnswerLine) -> anyhow::Result<()> {
+    let line = serde_json::to_string(line).context("write an answer")?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).context("answer")
 }
 
-fn obey(opening: &Opening, orders: &Receiver<Option<Order>>, over: &Arc<AtomicBool>) -> anyhow::Result<()> {
+fn obey(opening: &Opening, desk: &mut Desk, over: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stand = Stand::of(opening)?;
     let of = opening.first..opening.first + opening.workers;
     let (mut instance, _) = PageEngine::open_part(stand.ports()?, of, &stand.files(), opening.settings)?;
-    say(&Answer::Opened)?;
-    while let Ok(order) = orders.recv() {
+    desk.say(Answer::Opened)?;
+    while let Some(order) = desk.next()? {
         match order {
-            Some(Order::Work(asked)) => {
+            Order::Work(asked) => {
                 instance.count_overwritten();
                 let driven = asked.paced(over).run(&mut instance)?;
-                say(&Answer::Worked(Box::new(Worked::of(&driven)?)))?;
+                desk.say(Answer::Worked(Box::new(Worked::of(&driven)?)))?;
             }
-            Some(Order::Settle) => {
+            Order::Settle => {
                 instance.checkpoint()?;
-                say(&Answer::Settled(settled(&instance)))?;
+                desk.say(Answer::Settled(settled(&instance)))?;
             }
-            Some(Order::Open(_)) | None => return Err(anyhow!("an order that an instance does not know")),
+            Order::Open(_) => return Err(anyhow!("an instance is opened once")),
         }
     }
     Ok(())

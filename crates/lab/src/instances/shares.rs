@@ -87,8 +87,8 @@ fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Set
         sessions: part.sessions,
         operations: part.operations,
         units: part.units,
-        began_ns: part.began - first,
-        elapsed_ns: part.ended - part.began,
+        began_ns: part.began.saturating_sub(first),
+        elapsed_ns: part.ended.saturating_sub(part.began),
         service_ns_p99: part.service_ns_p99,
         logical_reads: counted.logical_reads,
         cache_hits: counted.cache_hits,
@@ -143,6 +143,13 @@ mod tests {
         assert_eq!(fairness(&[5.0, 0.0]), 0.5);
         assert!((fairness(&[4.0, 2.0]) - 0.9).abs() < 1e-12);
         assert_eq!(fairness(&[0.0, 0.0]), 1.0);
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_no_time() {
+        let settled = Settled::default();
+        let row = row(2, (&part(10, 5), 20), &settled, &settled);
+        assert_eq!((row.began_ns, row.elapsed_ns, row.rate_per_s()), (0, 0, 0.0));
     }
 
     #[test]

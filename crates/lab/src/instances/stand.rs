@@ -9,7 +9,7 @@ use crate::ports::{Opener, StackPort};
 use anyhow::Context;
 use pages::Files;
 use rustix::fs::{Mode, OFlags};
-use targets::{Access, FileId, Method, OpenSpec};
+use targets::{Access, FileId, Method, OpenSpec, Which};
 
 /// What must stay open as long as the ports.
 pub(super) struct Stand<'a> {
@@ -28,6 +28,7 @@ impl<'a> Stand<'a> {
             Ground::Files(_) => None,
             Ground::Group { devices, data, redo } => {
                 let inject = opening.inject.inject();
+                let devices = devices.iter().map(spec).collect::<anyhow::Result<Vec<_>>>()?;
                 Some(Frozen::open((devices, *data), *redo, inject, opener).context("open the disk group frozen")?)
             }
         };
@@ -64,10 +65,14 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// A file that is there, looked up in the directory that the run holds.
+/// A file that is there, looked up in the directory that the run holds; a device, if it is the one that the run has
+/// open: as long as it has, no other gets its number.
 fn spec(place: &Place) -> anyhow::Result<OpenSpec> {
     let access = if place.direct { Access::Direct } else { Access::Buffered };
-    let spec = OpenSpec::writing(&place.path, access);
+    let mut spec = OpenSpec::writing(&place.path, access);
+    if let Some((device, inode)) = place.is {
+        spec = spec.that_is(Which { device, inode });
+    }
     let Some(held) = &place.held else { return Ok(spec) };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(held, flags, Mode::empty());

@@ -4,13 +4,30 @@
 //! one), and a number that is lost between them.
 
 use crate::trial::drive::{Driven, Paced, Work};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use pages::{AgeWork, Counters, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::{Arrival, ClassOutcome, Outcome, Pacing, Schedule, Slice, Stop, Think};
+use workloads::{Arrival, ClassOutcome, LATENCY_NS_MAX, Outcome, Pacing, Schedule, Slice, Stop, Think};
+
+/// A line from the run to the process.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct OrderLine {
+    /// Its answer has it too.
+    pub(crate) number: u64,
+    pub(crate) order: Order,
+}
+
+/// A line from the process to the run.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum AnswerLine {
+    /// A sign of life.
+    Alive,
+    /// What became of the order of this number.
+    Answered(u64, Box<Answer>),
+}
 
 /// From the run to the process.
 #[derive(Serialize, Deserialize)]
@@ -63,7 +80,7 @@ pub(crate) struct Opening {
 pub(crate) enum Ground {
     Files(Vec<Place>),
     Group {
-        devices: Vec<PathBuf>,
+        devices: Vec<Place>,
         /// How many of them are the data's, the first ones.
         data: usize,
         /// The redo log has a group of its own on the others.
@@ -78,6 +95,8 @@ pub(crate) struct Place {
     pub(crate) direct: bool,
     /// Its directory, by a descriptor of the run's.
     pub(crate) held: Option<PathBuf>,
+    /// The device that the run has open, by its numbers.
+    pub(crate) is: Option<(u64, u64)>,
 }
 
 /// A stack's planted disadvantage.
@@ -214,6 +233,9 @@ pub(crate) struct Settled {
     pub(crate) memory_bytes: u64,
 }
 
+/// More of anything is not counted in a phase: sums of all instances stay far below what a number holds.
+const COUNT_MAX: u64 = 1 << 53;
+
 /// What the loop of an instance saw.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Worked {
@@ -272,11 +294,37 @@ impl Worked {
         })
     }
 
+    /// Counts that no loop comes to, and times that run backwards, are refused: they are added up.
+    fn check(&self) -> anyhow::Result<()> {
+        let classes = self.classes.iter().flat_map(|class| [class.count, class.units, class.clamped]);
+        let slices = self.slices.iter().flat_map(|(at, count, units)| [*at, *count, *units]);
+        let scans = self.user_scans.iter().map(|(_, bytes, ..)| *bytes);
+        let own = [self.in_time.0, self.in_time.1, self.unsent, self.sessions.into()];
+        let mut all = classes.chain(slices).chain(scans).chain(own);
+        ensure!(
+            self.began <= self.ended
+                && all.all(|count| count <= COUNT_MAX)
+                && self.user_scans.iter().all(|(.., began, ended)| began <= ended)
+                && self.busy_share.is_none_or(|share| (0.0..=1.0).contains(&share)),
+            "what an instance measured cannot be"
+        );
+        Ok(())
+    }
+
     pub(crate) fn driven(self) -> anyhow::Result<Driven> {
+        self.check()?;
+        let histogram = |bytes: &[u8]| -> anyhow::Result<_> {
+            let histogram = ledger::decode_histogram(bytes)?;
+            ensure!(
+                histogram.high() <= LATENCY_NS_MAX,
+                "a distribution beyond what is measured"
+            );
+            Ok(histogram)
+        };
         let class = |class: ClassWire| -> anyhow::Result<ClassOutcome> {
             Ok(ClassOutcome {
-                service: ledger::decode_histogram(&class.service)?,
-                response: ledger::decode_histogram(&class.response)?,
+                service: histogram(&class.service)?,
+                response: histogram(&class.response)?,
                 name: class.name,
                 count: class.count,
                 units: class.units,

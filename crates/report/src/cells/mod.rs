@@ -6,6 +6,7 @@
 pub(crate) mod bulk;
 pub(crate) mod counts;
 pub(crate) mod inflation;
+pub(crate) mod instances;
 pub(crate) mod invalid;
 pub(crate) mod latency;
 pub(crate) mod load_curve;
@@ -25,6 +26,7 @@ use crate::history::{Book, PhaseHead, Runs, Seen};
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::Inflation;
+use instances::{InstanceFigures, instances};
 use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, latencies};
 use ledger::{LedgerError, Measure, PhaseKind};
@@ -157,6 +159,8 @@ pub struct Cell {
     pub bulk: Vec<BulkFigures>,
     /// The ramp and its limit (file serving).
     pub serving: Option<ServingFigures>,
+    /// Each instance of the page engine, where several share the work.
+    pub instances: Vec<InstanceFigures>,
 }
 
 /// A phase on all stacks.
@@ -223,6 +227,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         questions: QuestionsFigures::of(runs),
         bulk: bulk(runs)?,
         serving: ServingFigures::of(runs)?,
+        instances: instances(runs),
     }))
 }
 
