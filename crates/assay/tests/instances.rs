@@ -85,21 +85,44 @@ fn two_instances_share_the_work_and_each_is_in_the_result() {
             let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
             found.map(|found| found.row.1)
         };
-        let trial = trials.iter().find(|trial| trial.id == phase.run.trial).expect("its trial");
+        let trial = trials
+            .iter()
+            .find(|trial| trial.id == phase.run.trial)
+            .expect("its trial");
         let named = format!("{}, {}", trial.stack, phase.run.name);
-        let each: Vec<_> = rows.iter().filter(|row| row.phase == phase.id).map(|row| row.row).collect();
+        let each: Vec<_> = rows
+            .iter()
+            .filter(|row| row.phase == phase.id)
+            .map(|row| row.row)
+            .collect();
         if trial.stack == "group" {
             assert!(each.is_empty() && of(Measure::Instances).is_none(), "{named}");
             continue;
         }
         assert_eq!(of(Measure::Instances), Some(2.0), "{named}");
-        assert_eq!(each.iter().map(|row| row.instance).collect::<Vec<_>>(), [1, 2], "{named}");
+        assert_eq!(
+            each.iter().map(|row| row.instance).collect::<Vec<_>>(),
+            [1, 2],
+            "{named}"
+        );
         let sum = |of: fn(&ledger::InstanceRow) -> u64| each.iter().map(of).sum::<u64>() as f64;
-        assert_eq!(of(Measure::EngineOperations), Some(sum(|row| row.operations)), "{named}");
+        assert_eq!(
+            of(Measure::EngineOperations),
+            Some(sum(|row| row.operations)),
+            "{named}"
+        );
         assert_eq!(of(Measure::EngineCommits), Some(sum(|row| row.commits)), "{named}");
-        assert_eq!(of(Measure::EngineLogicalReads), Some(sum(|row| row.logical_reads)), "{named}");
+        assert_eq!(
+            of(Measure::EngineLogicalReads),
+            Some(sum(|row| row.logical_reads)),
+            "{named}"
+        );
         assert!(each.iter().all(|row| row.operations > 0), "{named}: {each:?}");
-        assert_eq!(of(Measure::InstancesOverlap).is_some(), phase.run.name == "half", "{named}");
+        assert_eq!(
+            of(Measure::InstancesOverlap).is_some(),
+            phase.run.name == "half",
+            "{named}"
+        );
         if phase.run.name == "age" {
             assert_eq!(of(Measure::EngineOverwrittenBytes), of(Measure::DataBytes), "{named}");
         }
@@ -134,7 +157,13 @@ fn an_instance_that_is_lost_fails_its_trial_and_nothing_is_left() {
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
     let failed = |status: &TrialStatus| matches!(status, TrialStatus::Failed(why) if why.contains("instance 2"));
-    assert!(ledger.trials().expect("trials").iter().any(|trial| failed(&trial.status)));
+    assert!(
+        ledger
+            .trials()
+            .expect("trials")
+            .iter()
+            .any(|trial| failed(&trial.status))
+    );
 }
 
 /// A stopped process keeps its pipes open: nothing ends, and only its silence tells.
@@ -146,7 +175,10 @@ fn an_instance_that_is_stopped_fails_its_trial_and_nothing_is_left() {
     let mut run = Running::start(rig.run_command(&study, &result, &["--quiet", "--yes"]));
     let stopped = instance_of(&mut run);
     kill_process(stopped, Signal::STOP).expect("stopped");
-    run.wait().expect(3, &["instance 2 gave no sign of life for 15 s", "what stopped the process"]);
+    run.wait().expect(
+        3,
+        &["instance 2 gave no sign of life for 15 s", "what stopped the process"],
+    );
     assert_eq!(rig.belongings(&[]), before, "something is left");
 }
 
@@ -166,7 +198,11 @@ fn an_instance_ends_with_its_run() {
     let instance = instance_of(&mut run);
     run.signal(Signal::KILL);
     let start = Instant::now();
-    let is_there = || Path::new(&format!("/proc/{}/exe", instance.as_raw_nonzero())).read_link().is_ok();
+    let is_there = || {
+        Path::new(&format!("/proc/{}/exe", instance.as_raw_nonzero()))
+            .read_link()
+            .is_ok()
+    };
     while is_there() {
         assert!(start.elapsed() < PATIENCE, "it works on without its run");
         std::thread::sleep(Duration::from_millis(20));

@@ -83,6 +83,8 @@ mod trial {
     pub(crate) mod drive {
         pub(crate) trait Served: workloads::Operation {
             fn sessions(&self) -> u32;
+            #[allow(dead_code)] // one instance has all workers here
+            fn worker(&self) -> (u32, u32);
             fn finish(&mut self) -> Result<(), Self::Error>;
         }
     }

@@ -361,6 +361,7 @@ impl There {
             access: Access::Buffered,
             inject: Inject::default(),
             engine: plan::Engine::Pages,
+            instances: 1,
         };
         let place = Directory::open(&place).expect("held");
         let mut server = Ganesha::make((&stack, None), &export, &place, &mut journal).expect("made");

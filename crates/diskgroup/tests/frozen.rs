@@ -100,7 +100,12 @@ fn what_one_writes_the_other_reads_and_the_owner_finds_all_of_it() {
     for file in 0..2 {
         for block in 0..blocks {
             let writer = (block % 2) as usize;
-            done(&mut ports[writer], (Op::Write, file), block * 4096, &mut content(u64::from(file), block));
+            done(
+                &mut ports[writer],
+                (Op::Write, file),
+                block * 4096,
+                &mut content(u64::from(file), block),
+            );
         }
         for port in &mut ports {
             done(port, (Op::Flush, file), 0, &mut []);
@@ -142,7 +147,12 @@ fn nothing_that_is_the_owners_is_changed() {
         let error = refused.unwrap_err();
         assert!(matches!(error, GroupError::Frozen { .. }), "{error}");
         let cure = error.to_string();
-        assert!(cure.lines().last().is_some_and(|cure| cure.contains("open to be changed")), "{cure}");
+        assert!(
+            cure.lines()
+                .last()
+                .is_some_and(|cure| cure.contains("open to be changed")),
+            "{cure}"
+        );
     }
     beside.close().unwrap();
     let again = frozen(&machine).unwrap();
@@ -158,7 +168,12 @@ fn nothing_that_is_the_owners_is_changed() {
 fn the_journal_is_read_and_not_replayed() {
     let (machine, owner) = owned(Redundancy::External);
     for nth in 0..20 {
-        owner.create_file(&FileSpec { size: AU, ..file(&format!("f{nth}"), Stripe::Coarse) }).unwrap();
+        owner
+            .create_file(&FileSpec {
+                size: AU,
+                ..file(&format!("f{nth}"), Stripe::Coarse)
+            })
+            .unwrap();
         assert_eq!(frozen(&machine).unwrap().files(), owner.files());
     }
     owner.close().unwrap();
@@ -172,7 +187,10 @@ fn what_only_the_owner_can_do_is_refused_with_a_cure() {
     assert!(error.contains("mirrored") && error.contains("external"), "{error}");
     let (machine, owner) = owned(Redundancy::External);
     owner.rebalance().unwrap();
-    let error = frozen(&machine).err().expect("a group that is being changed").to_string();
+    let error = frozen(&machine)
+        .err()
+        .expect("a group that is being changed")
+        .to_string();
     assert!(error.contains("rebalance"), "{error}");
 }
 
@@ -187,6 +205,9 @@ fn a_disk_that_fails_ends_the_port() {
         machine.set_mood(disk, Mood::failing(1.0));
     }
     assert!(!matches!(go(&mut port, (Op::Flush, 0), 0, &mut []), Ok(Ok(()))));
-    assert!(!matches!(go(&mut port, (Op::Flush, 0), 0, &mut []), Ok(Ok(()))), "nor later");
+    assert!(
+        !matches!(go(&mut port, (Op::Flush, 0), 0, &mut []), Ok(Ok(()))),
+        "nor later"
+    );
     drop(owner);
 }

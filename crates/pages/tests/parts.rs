@@ -121,7 +121,10 @@ fn ports(specs: &[OpenSpec], settings: &Settings, of: &Range<u32>) -> Vec<PsyncP
 /// workers.
 #[test]
 fn instances_on_the_same_files_keep_out_of_each_others_way() {
-    for (turn, torn) in [TornPages::Log, TornPages::Double, TornPages::None].into_iter().enumerate() {
+    for (turn, torn) in [TornPages::Log, TornPages::Double, TornPages::None]
+        .into_iter()
+        .enumerate()
+    {
         let (dir, settings) = (tempfile::tempdir().unwrap(), settings(torn));
         let specs = specs(dir.path(), &settings);
         let all = ports(&specs, &settings, &(0..WORKERS));
@@ -180,7 +183,9 @@ fn after_a_crash_of_either_or_both_all_that_was_acknowledged_is_there() {
         let mut versions = vec![1; (SCHEMAS * PAGES) as usize];
         let ends = |instance: Instance<ModelPort>, fails: bool| -> Vec<Disks> {
             let ports = instance.into_ports().into_iter();
-            ports.map(|mut port| if fails { port.cut(seed) } else { port.shut_down() }).collect()
+            ports
+                .map(|mut port| if fails { port.cut(seed) } else { port.shut_down() })
+                .collect()
         };
         work_on(&mut one, seed, &mut versions);
         work_on(&mut other, seed, &mut versions);
@@ -210,7 +215,9 @@ fn workers_that_are_not_there_are_refused() {
     let settings = settings(TornPages::Log);
     let open = |ports: u32, of: Range<u32>| {
         let ports = (0..ports).map(|_| modelled(None, &settings, 1)).collect();
-        Instance::open_part(ports, of, &files(), settings).err().expect("refused")
+        Instance::open_part(ports, of, &files(), settings)
+            .err()
+            .expect("refused")
     };
     assert!(matches!(open(1, 0..1), PagesError::NoDatabase { .. }));
     assert!(matches!(open(0, 0..0), PagesError::NoDatabase { .. }));

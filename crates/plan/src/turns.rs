@@ -157,7 +157,10 @@ fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
     }
     if stack.instances > 1 {
         return Some(Obstacle::new(
-            format!("{name:?} has {} instances, which work at the same time", stack.instances),
+            format!(
+                "{name:?} has {} instances, which work at the same time",
+                stack.instances
+            ),
             "write instances = 1",
         ));
     }

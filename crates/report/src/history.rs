@@ -7,9 +7,9 @@ use crate::cells::ramp::Ramp;
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow,
-    InstanceRow, Ledger, LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus,
-    Scope, Slice, Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow, InstanceRow,
+    Ledger, LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice,
+    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;

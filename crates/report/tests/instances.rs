@@ -29,7 +29,10 @@ fn each_instance_has_a_row_and_one_alone_has_none() {
     assert!(text.contains("no cache fusion"), "{text}");
     let alone = scene(vec![actor("one", 1.0)]).film().analysis();
     let text = report::terminal(&alone, &Style::default());
-    assert!(!text.contains("each instance") && !text.contains("cache fusion"), "{text}");
+    assert!(
+        !text.contains("each instance") && !text.contains("cache fusion"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -39,7 +42,12 @@ fn instances_that_did_not_work_at_the_same_time_are_suspect() {
     let mut scene = scene(vec![actor("one", 1.0), two]);
     scene.extra_of = vec![("two".into(), Measure::InstancesOverlap, 0.5)];
     let checks = scene.film().analysis().checks;
-    let of = |subject: &str| checks.iter().filter(|check| check.subject == subject).collect::<Vec<_>>();
+    let of = |subject: &str| {
+        checks
+            .iter()
+            .filter(|check| check.subject == subject)
+            .collect::<Vec<_>>()
+    };
     let found = of("instances at the same time");
     assert!(!found.is_empty());
     for check in found {

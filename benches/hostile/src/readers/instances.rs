@@ -5,8 +5,26 @@ use crate::{Dice, damage};
 use anyhow::Context;
 
 const WORDS: &[&str] = &[
-    "{", "}", "[", "]", "\"", ":", ",", "null", "true", "Open", "Work", "Settle", "Opened", "Worked", "Failed", "Alive",
-    "18446744073709551615", "-1", "1e308", "255",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    ",",
+    "null",
+    "true",
+    "Open",
+    "Work",
+    "Settle",
+    "Opened",
+    "Worked",
+    "Failed",
+    "Alive",
+    "18446744073709551615",
+    "-1",
+    "1e308",
+    "255",
 ];
 
 struct Lines {

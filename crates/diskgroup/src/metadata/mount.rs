@@ -243,7 +243,10 @@ impl<P: Port> Core<P> {
             () => None,
         };
         if let Some((what, cure)) = why {
-            return Err(GroupError::refused(format!("the group cannot be opened frozen: {what}"), cure));
+            return Err(GroupError::refused(
+                format!("the group cannot be opened frozen: {what}"),
+                cure,
+            ));
         }
         // What was read while somebody changed it may be of two moments.
         let all = candidates(&mut core.store, options)?;

@@ -100,7 +100,9 @@ impl Stand {
     pub(crate) fn group_of_others(&self) -> anyhow::Result<wire::Ground> {
         let luns = self.built.devices.iter();
         Ok(wire::Ground::Group {
-            devices: luns.map(|lun| place(lun, Access::Direct)).collect::<anyhow::Result<_>>()?,
+            devices: luns
+                .map(|lun| place(lun, Access::Direct))
+                .collect::<anyhow::Result<_>>()?,
             data: self.built.luns().0.len(),
             redo: matches!(self.built.ground, Ground::Group(Owners { redo: Some(_), .. })),
         })

@@ -193,6 +193,9 @@ mod tests {
             }
         }
         let impossible = answers[2].replace("\"ended\":6000000000", "\"ended\":5");
-        assert!(impossible != answers[2] && !heard(impossible.as_bytes(), false), "{impossible}");
+        assert!(
+            impossible != answers[2] && !heard(impossible.as_bytes(), false),
+            "{impossible}"
+        );
     }
 }

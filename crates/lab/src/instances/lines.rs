@@ -70,8 +70,17 @@ mod tests {
 
     #[test]
     fn what_means_nothing_and_what_does_not_end_are_refused() {
-        for line in ["hello\n", "{\"Answered\":[1]}\n", "\"Dead\"\n", "\n", "{\"Answered\":[-1,\"Opened\"]}\n"] {
-            assert!(matches!(answer(&mut line.as_bytes()), Err(LineError::Meaning(_))), "{line}");
+        for line in [
+            "hello\n",
+            "{\"Answered\":[1]}\n",
+            "\"Dead\"\n",
+            "\n",
+            "{\"Answered\":[-1,\"Opened\"]}\n",
+        ] {
+            assert!(
+                matches!(answer(&mut line.as_bytes()), Err(LineError::Meaning(_))),
+                "{line}"
+            );
         }
         let mut endless = io::BufReader::new(io::repeat(b'['));
         assert!(matches!(order(&mut endless), Err(LineError::Long(ORDER_MAX))));

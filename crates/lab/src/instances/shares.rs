@@ -76,7 +76,8 @@ pub(crate) fn told(
     seen.measures.push((Measure::Instances, rows.len() as f64));
     seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
     // Work without a time ends when it is done, and that is a part of the result.
-    seen.measures.extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
+    seen.measures
+        .extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
     rows
 }
 

@@ -32,11 +32,7 @@ impl<'a> Stand<'a> {
                 Some(Frozen::open((devices, *data), *redo, inject, opener).context("open the disk group frozen")?)
             }
         };
-        Ok(Stand {
-            opening,
-            opener,
-            group,
-        })
+        Ok(Stand { opening, opener, group })
     }
 
     /// The engine's files, by their number in a port.

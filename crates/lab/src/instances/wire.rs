@@ -296,7 +296,10 @@ impl Worked {
 
     /// Counts that no loop comes to, and times that run backwards, are refused: they are added up.
     fn check(&self) -> anyhow::Result<()> {
-        let classes = self.classes.iter().flat_map(|class| [class.count, class.units, class.clamped]);
+        let classes = self
+            .classes
+            .iter()
+            .flat_map(|class| [class.count, class.units, class.clamped]);
         let slices = self.slices.iter().flat_map(|(at, count, units)| [*at, *count, *units]);
         let scans = self.user_scans.iter().map(|(_, bytes, ..)| *bytes);
         let own = [self.in_time.0, self.in_time.1, self.unsent, self.sessions.into()];
@@ -332,7 +335,9 @@ impl Worked {
             })
         };
         let classes = self.classes.into_iter().map(class);
-        let classes = classes.collect::<anyhow::Result<_>>().context("what an instance measured")?;
+        let classes = classes
+            .collect::<anyhow::Result<_>>()
+            .context("what an instance measured")?;
         let slice = |(at_ns, count, units)| Slice { at_ns, count, units };
         let scan = |(schema, bytes, began, ended)| UserScan {
             schema,

@@ -63,10 +63,7 @@ impl Paced {
     /// What a phase asks for.
     pub(crate) fn of(phase: &Phase, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
         let (work, pacing) = match &phase.kind {
-            PhaseKind::Random(work) => (
-                Work::Random(random_work(work)),
-                random_pacing(work, phase.time, cancel),
-            ),
+            PhaseKind::Random(work) => (Work::Random(random_work(work)), random_pacing(work, phase.time, cancel)),
             PhaseKind::Redo(redo) => (Work::Redo(redo_work(redo)), redo_pacing(redo, phase.time, cancel)),
             PhaseKind::Scan(scan) => (
                 Work::Scan(scan_work(scan, phase)),

@@ -25,7 +25,9 @@ written! {
 
 pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenInstances {
     let is_mpi = s.raw("via").and_then(|(_, value)| {
-        let DeValue::String(word) = value.get_ref() else { return None };
+        let DeValue::String(word) = value.get_ref() else {
+            return None;
+        };
         word.eq_ignore_ascii_case("mpi").then(|| value.span())
     });
     if let Some(span) = is_mpi {

@@ -40,7 +40,11 @@ pub struct InstanceFigures {
 
 /// Those of one stack in one phase, by number; nothing where one instance does all.
 pub(crate) fn instances(runs: &[&Seen]) -> Vec<InstanceFigures> {
-    let numbers: BTreeSet<u32> = runs.iter().flat_map(|run| &run.instances).map(|row| row.instance).collect();
+    let numbers: BTreeSet<u32> = runs
+        .iter()
+        .flat_map(|run| &run.instances)
+        .map(|row| row.instance)
+        .collect();
     let numbers = numbers.into_iter().take(INSTANCES_MAX);
     numbers.map(|number| of(number, runs)).collect()
 }

@@ -25,7 +25,10 @@ fn of_stack(written: &WrittenStudy, (w, stack): (&WrittenStack, &Stack), study: 
     let (name, count) = (&stack.name, stack.instances);
     let said = place(&w.instances, kind_place(w));
     if !stack.engine.is_pages() {
-        let message = format!("{name:?} has {}, and only the page engine has instances", stack.engine.word());
+        let message = format!(
+            "{name:?} has {}, and only the page engine has instances",
+            stack.engine.word()
+        );
         findings.add(said, message, "remove `instances`, or write engine = \"pages\"");
         return;
     }
