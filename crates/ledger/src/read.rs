@@ -10,7 +10,7 @@ use crate::rows::columns::{Columns, quoted};
 use crate::rows::*;
 use crate::stranger::ROWS_BYTES_MAX;
 use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Error, Params, Row};
+use rusqlite::{Error, ErrorCode, Params, Row};
 use std::collections::BTreeMap;
 
 impl Ledger {
@@ -195,6 +195,11 @@ impl Ledger {
                     detail: one_line(&source.to_string()),
                 }
             }
+            // Our questions fit our tables: it is the file that lacks one.
+            source if source.sqlite_error_code() == Some(ErrorCode::Unknown) => LedgerError::Damaged {
+                path: self.path.clone(),
+                detail: one_line(&source.to_string()),
+            },
             source => sorted(&self.path, "read the result file", source),
         })?;
         all.ok_or_else(|| LedgerError::Damaged {

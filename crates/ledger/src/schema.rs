@@ -1,7 +1,8 @@
 //! The schema of the result file, as SQL, with its version.
 //!
-//! `PRAGMA application_id` says that a file is Assay's, `PRAGMA user_version` in which schema. A change that an older
-//! reader would misread raises [`SCHEMA_VERSION`]. Prevents: a file of another schema that is read as one of ours.
+//! `PRAGMA application_id` says that a file is Assay's, `PRAGMA user_version` in which schema. Each change of a table
+//! raises [`SCHEMA_VERSION`](crate::SCHEMA_VERSION), and puts the new checksum beside it. Prevents: a file of another
+//! schema that is read as one of ours.
 //!
 //! Names of columns end with their unit. Seeds are decimal text, for SQLite's integers have one bit too few.
 

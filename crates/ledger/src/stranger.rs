@@ -198,6 +198,8 @@ pub(crate) fn our_tables() -> rusqlite::Result<BTreeMap<(String, String), String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mark::{SCHEMA_SHA256, SCHEMA_VERSION};
+    use sha2::{Digest, Sha256};
 
     #[test]
     fn our_own_tables_are_ours() {
@@ -210,6 +212,25 @@ mod tests {
         assert!(our_tables().unwrap().len() > 30);
         // A view is not looked into, whoever wrote it.
         assert!(fresh.prepare("SELECT * FROM phase_full").is_err());
+    }
+
+    /// Tables and indexes are compared by their text when a file is opened, so each letter of it counts.
+    #[test]
+    fn no_table_changes_without_the_version() {
+        let mut sum = Sha256::new();
+        sum.update(SCHEMA_VERSION.to_le_bytes());
+        for ((kind, name), sql) in our_tables().unwrap() {
+            // A view may change: no reader looks into one.
+            if kind != "view" {
+                sum.update(format!("{kind} {name}: {sql}\n"));
+            }
+        }
+        let sum: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            sum, SCHEMA_SHA256,
+            "the tables are no longer those of schema version {SCHEMA_VERSION}: raise SCHEMA_VERSION in mark.rs, put \
+             the new checksum beside it, and say so in docs/result-file.md and CHANGELOG.md"
+        );
     }
 
     #[test]

@@ -404,6 +404,24 @@ fn another_schema_is_refused() {
     }
 }
 
+/// Such a file was once taken for a mistake of ours, and the reader was asked to report it.
+#[test]
+fn an_earlier_build_without_one_of_the_tables_is_refused_by_its_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, ledger) = fresh(dir.path());
+    drop(ledger);
+    let edit = rusqlite::Connection::open(&path).unwrap();
+    edit.execute_batch("DROP TABLE refresh").unwrap();
+    let damaged = Ledger::open(&path).unwrap().decision_supports().unwrap_err();
+    assert!(matches!(damaged, LedgerError::Damaged { .. }), "{damaged}");
+    edit.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
+    let said = Ledger::open(&path).unwrap_err().to_string();
+    assert!(
+        said.ends_with("run the study again, or use the version of assay that wrote it"),
+        "{said}"
+    );
+}
+
 /// A name of a later version is left out; a value that its type does not have is damage, and neither is a panic.
 #[test]
 fn facts_of_another_hand_are_left_out_or_refused() {
