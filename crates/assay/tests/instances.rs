@@ -57,6 +57,7 @@ checkpoint = "100ms"
 name = "half"
 kind = "random"
 update_pct = 50
+work_unit = 16
 sessions = 8
 time = "{time}"
 [[phase]]
@@ -66,6 +67,7 @@ users = 8
 [[phase]]
 name = "age"
 kind = "age"
+sessions = 8
 "#
     )
 }

@@ -37,7 +37,7 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
         of("commits", "per s", |one| one.commits_per_s, number),
         of("redo", "MB/s", |one| one.redo_bytes_per_s, megabytes).only(Forms::PAGE),
         of("CPU", "us/op", |one| one.cpu_us_per_operation, number),
-        of("memory", "at most", |one| one.memory_bytes_peak, bytes).only(Forms::LONG),
+        of("memory", "at most", |one| one.memory_bytes_peak, bytes).only(Forms::PAGE),
     ];
     let caption = format!("Instances: {}", phase.name);
     let table = source.table(caption, &rows, |(stack, _)| stack, columns);
