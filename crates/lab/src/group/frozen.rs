@@ -3,12 +3,12 @@
 //! Takes the LUNs in the run's order; gives ports on the engine's files, numbered as in the run's. Prevents: two
 //! processes that change the metadata of one group.
 
-use crate::group::grouped::{DATA, GROUP, OWNER_DEPTH, OWNER_MEMORY, REDO, REDO_GROUP, mounting, names};
+use crate::group::grouped::{DATA, GROUP, Lying, OWNER_DEPTH, OWNER_MEMORY, REDO_GROUP, mounting, names};
 use crate::ports::{Opener, StackPort};
 use diskgroup::{Group, GroupPort};
 use plan::Inject;
 use std::path::PathBuf;
-use targets::{BasePort, FileId, OpenSpec};
+use targets::{BasePort, OpenSpec};
 
 /// The group, and the one of the redo log where that has its own.
 pub(crate) struct Frozen {
@@ -40,7 +40,7 @@ impl Frozen {
             opener,
         };
         if redo {
-            let owner = frozen.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
+            let owner = frozen.lying().first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
             // Over a port of the first group the disks of the second follow its one file.
             let all = [vec![DATA.to_string()], names(&luns[data.min(luns.len())..])].concat();
             frozen.redo = Some(Group::mount_frozen(owner, &mounting(REDO_GROUP, all))?);
@@ -48,19 +48,19 @@ impl Frozen {
         Ok(frozen)
     }
 
-    /// A port on the engine's files.
-    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
-        let Some(redo) = &self.redo else {
-            let below = self.opener.open(self.inject, &self.files, memory, depth)?;
-            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
-        };
-        let below = self.first_of_two(memory, depth)?;
-        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
+    fn lying(&self) -> Lying<'_> {
+        Lying {
+            group: &self.group,
+            redo: self.redo.as_ref(),
+            files: &self.files,
+            data: self.data,
+            inject: self.inject,
+            opener: self.opener,
+        }
     }
 
-    fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
-        let below = self.opener.open(self.inject, &self.files, memory, depth)?;
-        let beside: Vec<FileId> = (self.data..self.files.len()).map(|nth| FileId(nth as u16)).collect();
-        Ok(self.group.open_under(below, &[DATA], &beside)?)
+    /// A port on the engine's files.
+    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
+        self.lying().port(memory, depth)
     }
 }
