@@ -1,5 +1,6 @@
 //! The rules of `STYLE.md` that a machine can hold.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -105,6 +106,43 @@ const LONG_LISTS: [(&str, &str); 1] = [(
     "crates/stats/src/simulate/calibrate.rs",
     "the table of simulated scenarios, one entry after another",
 )];
+
+/// Files that may name a kind of stack or of phase: what it is, how it is read, and where its work begins. Every other
+/// file asks the kind, so that a new one is added in these alone.
+const KINDS: [(&str, &[&str]); 2] = [
+    (
+        "StackKind::",
+        &[
+            "assay/src/commands/check/stacks_made.rs",
+            "plan/src/meaning/stacks.rs",
+            "plan/src/study/stack.rs",
+            "stacks/src/build.rs",
+        ],
+    ),
+    (
+        "PhaseKind::",
+        &[
+            "lab/src/serving/trial.rs",
+            "lab/src/sql/phase.rs",
+            "lab/src/trial/around.rs",
+            "lab/src/trial/drive.rs",
+            "lab/src/trial/phases.rs",
+            "lab/src/trial/stints.rs",
+            "plan/src/estimate.rs",
+            "plan/src/meaning/phases.rs",
+            "plan/src/space.rs",
+            "plan/src/study/phase.rs",
+            "report/src/phase_kind.rs",
+            // Power cuts and kills, which the report tells apart by their kind.
+            "report/src/ranking/refusals.rs",
+            "report/src/sheet/runs.rs",
+            "report/src/words/cuts.rs",
+            // Made up, not measured.
+            "report/src/render/walk.rs",
+            "report/src/simulated.rs",
+        ],
+    ),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -432,6 +470,29 @@ fn facts_of_other_rooms_are_in_the_list() {
     for (name, value) in observers::host_facts().into_iter().chain(devices) {
         ledger::disclosed(&name, &value).expect("a fact of the list");
     }
+}
+
+#[test]
+fn kinds_are_asked_and_not_listed() {
+    let mut named = BTreeSet::new();
+    for (name, text) in sources().into_iter().filter(|(name, _)| !is_test_file(name)) {
+        let program = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let name = name.trim_start_matches("crates/").to_string();
+        for (kind, _) in KINDS.iter().filter(|(kind, _)| program.contains(kind)) {
+            named.insert((*kind, name.clone()));
+        }
+    }
+    let may = |(kind, files): &(&'static str, &[&str])| -> Vec<(&'static str, String)> {
+        files.iter().map(|file| (*kind, (*file).to_string())).collect()
+    };
+    let may: BTreeSet<_> = KINDS.iter().flat_map(may).collect();
+    let others: Vec<_> = named.difference(&may).collect();
+    assert!(
+        others.is_empty(),
+        "ask the kind what it is instead of naming it: {others:?}"
+    );
+    let gone: Vec<_> = may.difference(&named).collect();
+    assert!(gone.is_empty(), "named no more, take them from the list: {gone:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! writes where nobody was told.
 
 use crate::sql::kinds;
-use plan::{DeviceModel, LunSource, Manager, StackKind, Study, ZfsWay};
+use plan::{DeviceModel, LunSource, Manager, Study, ZfsWay};
 use sandbox::{Directory, SandboxError};
 use std::path::{Path, PathBuf};
 
@@ -113,41 +113,38 @@ impl Writes {
     }
 
     fn stack(&mut self, stack: &plan::Stack) {
-        match &stack.kind {
-            StackKind::Directory { path } => {
-                let why = format!("the database of stack {}", stack.name);
-                add(&mut self.directories, path.clone(), &why);
+        if let Some(url) = stack.kind.server() {
+            let what = match stack.engine.files() {
+                Some(_) => "directories named assay-*",
+                None => "databases named assay_*",
+            };
+            let why = format!("{what}, of stack {}", stack.name);
+            self.servers.push(Written {
+                path: url.into(),
+                asked: url.into(),
+                why: vec![why],
+            });
+            return;
+        }
+        if let Some(path) = stack.kind.directory() {
+            let why = format!("the database of stack {}", stack.name);
+            add(&mut self.directories, path.into(), &why);
+        }
+        if let Some(volume) = stack.kind.volume() {
+            let (path, why) = match volume.manager {
+                Manager::Lvm(_) => ("/dev/mapper/control", "volumes of LVM"),
+                Manager::Md(_) => ("/dev/md", "arrays of md"),
+            };
+            add(&mut self.kernel, path.into(), why);
+        }
+        match stack.kind.pool().and_then(|zfs| zfs.via) {
+            Some(ZfsWay::Kernel) => {
+                add(&mut self.kernel, "/dev/zfs".into(), "pools of the kernel's module");
+                let why = "its cache and read-ahead, put back at the end";
+                add(&mut self.kernel, "/sys/module/zfs/parameters".into(), why);
             }
-            StackKind::Server { url } => {
-                let what = match stack.engine.files() {
-                    Some(_) => "directories named assay-*",
-                    None => "databases named assay_*",
-                };
-                let why = format!("{what}, of stack {}", stack.name);
-                self.servers.push(Written {
-                    path: url.into(),
-                    asked: url.into(),
-                    why: vec![why],
-                });
-                return;
-            }
-            StackKind::Volume(volume) => {
-                let (path, why) = match volume.manager {
-                    Manager::Lvm(_) => ("/dev/mapper/control", "volumes of LVM"),
-                    Manager::Md(_) => ("/dev/md", "arrays of md"),
-                };
-                add(&mut self.kernel, path.into(), why);
-            }
-            StackKind::Zfs(zfs) => match zfs.via {
-                Some(ZfsWay::Kernel) => {
-                    add(&mut self.kernel, "/dev/zfs".into(), "pools of the kernel's module");
-                    let why = "its cache and read-ahead, put back at the end";
-                    add(&mut self.kernel, "/sys/module/zfs/parameters".into(), why);
-                }
-                Some(ZfsWay::Fuse) => add(&mut self.kernel, "/dev/fuse".into(), "file systems of zfs-fuse"),
-                Some(ZfsWay::Userspace) | None => {}
-            },
-            _ => {}
+            Some(ZfsWay::Fuse) => add(&mut self.kernel, "/dev/fuse".into(), "file systems of zfs-fuse"),
+            Some(ZfsWay::Userspace) | None => {}
         }
         for (directory, why) in kinds::of(&stack.engine).map_or(Vec::new(), |database| database.writes_beside()) {
             add(&mut self.directories, directory, why);

@@ -6,7 +6,8 @@
 use crate::key::Key;
 use crate::written::{
     PhaseWord, StackWord, Word, WrittenCost, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader,
-    WrittenInject, WrittenInstances, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
+    WrittenInject, WrittenInstances, WrittenLunFiles, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume,
+    WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -22,12 +23,17 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         .iter()
         .map(|row| line(row, "inject.", true))
         .collect();
+    let of_luns: String = WrittenLunFiles::KEYS
+        .iter()
+        .map(|row| line(row, "files.", false))
+        .collect();
     let of_models: String = stack().filter(is_model).map(|row| line(row, "", false)).collect();
     let of_engines: String = WrittenEngine::KEYS.iter().map(|row| line(row, "", true)).collect();
     let mut tables = vec![
         ("stack", format!("{}{of_stacks}{inject}", head(true))),
         ("stack model", format!("{}{of_models}", head(false))),
         ("study", plain(WrittenHeader::KEYS)),
+        ("luns files", format!("{}{of_luns}", head(false))),
         ("memory", plain(WrittenMemory::KEYS)),
         ("instances", plain(WrittenInstances::KEYS)),
         ("database", format!("{}{of_engines}", head(true))),
@@ -100,6 +106,9 @@ fn line<K: Word>(row: &Key<K>, prefix: &str, kinds: bool) -> String {
         (true, true) => " all |".to_string(),
         (true, false) => format!(" {} |", words.join(" ")),
     };
-    let (name, of_type, default, meaning) = (row.name, row.of_type.trim(), row.default, row.meaning.trim());
+    let limits = Some((row.limits)()).filter(|limits| !limits.is_empty());
+    let of_type = [Some(row.of_type.trim().to_string()), limits].into_iter().flatten();
+    let of_type = of_type.collect::<Vec<_>>().join(", ");
+    let (name, default, meaning) = (row.name, (row.default)(), row.meaning.trim());
     format!("| `{prefix}{name}` |{kinds} {of_type} | {default} | {meaning} |\n")
 }

@@ -6,7 +6,7 @@
 mod sql;
 
 use crate::space;
-use crate::study::{Phase, PhaseKind, Serving, Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Serving, Stack, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
             (None, PhaseKind::Rebalance(rebalance)) => {
                 let changes = (rebalance.add.len() + rebalance.drop.len()) as u64;
                 let moved = data_bytes.unwrap_or(0).saturating_mul(changes) / 4;
-                let around = rebalance.before.0.saturating_add(rebalance.after.0);
+                let around = rebalance.windows().0;
                 around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
             }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
@@ -144,10 +144,10 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
         .map(|stack| written_bytes(study, stack, data_bytes))
         .collect();
     let block_ns = study.stacks.iter().zip(&written).fold(0u64, |sum, (stack, bytes)| {
-        let before = match stack.kind {
+        let before = match stack.kind.model() {
             // A model study lives in its own time, in which loading takes none.
-            StackKind::Model(_) => 0,
-            _ => HANDLING_NS
+            Some(_) => 0,
+            None => HANDLING_NS
                 .saturating_add(moving_ns(*bytes, load_bytes_per_second))
                 .saturating_add(sql::load_ns(study, stack)),
         };
@@ -216,7 +216,7 @@ impl Phase {
     /// The time that the study itself says for it: `time`, or the windows around a rebalance.
     pub(crate) fn least_time(&self) -> Option<Duration> {
         match &self.kind {
-            PhaseKind::Rebalance(rebalance) => Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0))),
+            PhaseKind::Rebalance(rebalance) => Some(rebalance.windows()),
             PhaseKind::Tpcc(tpcc) => self
                 .time
                 .map(|time| Duration(time.0.saturating_mul(tpcc.users.len() as u64))),

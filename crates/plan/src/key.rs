@@ -11,19 +11,24 @@ pub(crate) struct Key<K: 'static> {
     pub(crate) of_type: &'static str,
     /// Kinds that have it; none: all have it.
     pub(crate) kinds: &'static [K],
+    /// What it may be of its type, in words; empty: anything.
+    pub(crate) limits: fn() -> String,
     /// The default with its reason, as Markdown.
-    pub(crate) default: &'static str,
+    pub(crate) default: fn() -> String,
     /// One sentence, as Markdown.
     pub(crate) meaning: &'static str,
 }
 
 /// What a section says, one row for each key:
-/// `/// meaning` `key: Type | "word for nothing" [kinds] = "default, as the documents have it";`
+/// `/// meaning` `key: Type | "word for nothing" [kinds] = (default, in limits, "case" => its default, else "words");`
+/// All but the default may be left out; `(else "words", in limits)` is a default that other keys decide, and a bare
+/// `"words"` one that no code takes from here. Each key with a default or limits gets a method of its name, which gives
+/// what was [`Said`](crate::written::Said) with both.
 /// `key: Type => reader "type in the documents"` has a reader of its own; `with` fields are no keys of a kind.
 macro_rules! written {
     ($(#[$about:meta])* struct $name:ident of $kind:ty {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty $(| $or:literal)? $(=> $reader:ident $of_type:literal)?
-            $([$($of:expr),+])? = $default:literal;)*
+            $([$($of:expr),+])? = $said:tt;)*
         $(with { $($(#[$more_about:meta])* $more:ident: $more_type:ty,)* })?
     }) => {
         $(#[$about])*
@@ -39,7 +44,8 @@ macro_rules! written {
                 name: stringify!($field),
                 of_type: written!(@type $type $(; $of_type)?),
                 kinds: &[$($($of),+)?],
-                default: $default,
+                limits: || written!(@limits [$type] $said),
+                default: || written!(@default [$type] [$($or)?] $said),
                 meaning: concat!($($doc),+),
             }),*];
 
@@ -50,8 +56,19 @@ macro_rules! written {
                     $($($more: Default::default(),)*)?
                 }
             }
+
+            $(written! { @said $field [$type] [$($or)?] $said })*
+        }
+
+        impl $crate::written::Spans for $name {
+            fn span_of(&self, key: &str) -> Option<&$crate::error::Span> {
+                $(if key == stringify!($field) { return written!(@span self.$field $(; $of_type)?); })*
+                None
+            }
         }
     };
+    (@span $said:expr) => { $said.as_ref().map(|at| &at.span) };
+    (@span $said:expr; $of_type:literal) => { None };
     (@field $type:ty) => { Option<$crate::written::At<$type>> };
     (@field $type:ty, $or:literal) => { Option<$crate::written::At<Option<$type>>> };
     (@field $type:ty; $of_type:literal) => { $type };
@@ -60,4 +77,45 @@ macro_rules! written {
     (@read $s:ident, $findings:ident, $key:expr; $reader:ident) => { $reader($s, $findings) };
     (@read $s:ident, $findings:ident, $key:expr) => { $s.get($key, $findings) };
     (@read $s:ident, $findings:ident, $key:expr, $or:literal) => { $s.get_or($key, $or, $findings) };
+    (@value [$type:ty] []) => { $type };
+    (@value [$type:ty] [$or:literal]) => { Option<$type> };
+    (@between [$type:ty]) => { $crate::written::Limits::<$type>::ANY };
+    (@between [$type:ty] $range:expr) => { $crate::written::Limits::<$type>::from($range) };
+    (@limits [$type:ty] $words:literal) => { String::new() };
+    (@limits [$type:ty] (else $words:literal, in $range:expr)) => { written!(@between [$type] $range).to_string() };
+    (@limits [$type:ty] ($usual:expr, in $range:expr $(, $($rest:tt)*)?)) => {
+        written!(@between [$type] $range).to_string()
+    };
+    (@limits [$type:ty] ($($rest:tt)*)) => { String::new() };
+    (@default [$type:ty] [$($or:literal)?] $words:literal) => { $words.to_string() };
+    (@default [$type:ty] [$($or:literal)?] (else $words:literal, in $range:expr)) => { $words.to_string() };
+    (@default [$type:ty] [$($or:literal)?] ($usual:expr $(, in $range:expr)? $(, $when:literal => $case:expr)*
+        $(, else $words:literal)?)) => {
+        $crate::written::default_words::<written!(@value [$type] [$($or)?])>(
+            &$usual, None $(.or(Some($or)))?, &[$(($when, $case)),*], concat!($($words)?))
+    };
+    (@said $field:ident [$type:ty] [$($or:literal)?] $words:literal) => {};
+    (@said $field:ident [$type:ty] [$($or:literal)?] (else $words:literal, in $range:expr)) => {
+        /// What was said, and its limits.
+        pub(crate) fn $field(&self) -> $crate::written::Said<'_, $type, written!(@value [$type] [$($or)?]), ()> {
+            $crate::written::Said {
+                key: stringify!($field),
+                written: self.$field.as_ref(),
+                usual: (),
+                limits: written!(@between [$type] $range),
+            }
+        }
+    };
+    (@said $field:ident [$type:ty] [$($or:literal)?] ($usual:expr $(, in $range:expr)?
+        $(, $when:literal => $case:expr)* $(, else $words:literal)?)) => {
+        /// What was said, its default and its limits.
+        pub(crate) fn $field(&self) -> $crate::written::Said<'_, $type, written!(@value [$type] [$($or)?])> {
+            $crate::written::Said {
+                key: stringify!($field),
+                written: self.$field.as_ref(),
+                usual: $usual,
+                limits: written!(@between [$type] $($range)?),
+            }
+        }
+    };
 }

@@ -143,10 +143,8 @@ fn bounded(written: &written::WrittenStudy, findings: &mut error::Findings) {
         phases += passes::controls_added(&written.phases, nth);
         // Those that follow in its group are repeated as often.
         let group = 1 + phase.after_each.as_ref().map_or(0, |names| names.value.len());
-        let passes = phase
-            .passes
-            .as_ref()
-            .map_or(1, |passes| passes.value.clamp(1, passes::PASSES_MAX.into()));
+        let passes = phase.passes();
+        let passes = passes.limits.nearest(passes.value());
         phases += 1 + (passes as usize - 1).saturating_mul(group);
         if phases > PHASES_MAX {
             let message = format!("the study has more than {PHASES_MAX} phases, each pass counted");

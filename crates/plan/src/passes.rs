@@ -11,9 +11,6 @@ pub(crate) use controls::added as controls_added;
 use crate::error::Findings;
 use crate::written::{PhaseWord, WrittenPhase, WrittenStudy};
 
-/// More passes than this are a slip of the keyboard.
-pub(crate) const PASSES_MAX: u32 = 100;
-
 /// Puts what is repeated into the study as often as it is run.
 pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
     controls::expand(written, findings);
@@ -41,9 +38,9 @@ pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
                 }
             }
         }
-        let passes = group[0].passes.as_ref().map_or(1, |at| at.value);
-        if (2..=u64::from(PASSES_MAX)).contains(&passes) && kind(&group[0]) == Some(PhaseWord::Age) {
-            repeat(&group, passes, written, &mut all);
+        let passes = group[0].passes();
+        if passes.outside().is_none() && passes.value() > 1 && kind(&group[0]) == Some(PhaseWord::Age) {
+            repeat(&group, passes.value(), written, &mut all);
         } else {
             all.append(&mut group);
         }

@@ -66,7 +66,7 @@ const TAKEN: [&str; 20] = [
 
 /// Reads the files that phases name, relative to the study's own, and fills the phases.
 pub(crate) fn take(written: &mut WrittenStudy, beside: &Path, findings: &mut Findings) -> Vec<Row> {
-    let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
+    let schemas = written.database.schemas().value();
     let mut rows = Vec::new();
     for phase in &mut written.phases {
         let Some(named) = phase.slob_conf.clone() else { continue };

@@ -4,8 +4,8 @@
 //! rooms that compute the size of the data differently.
 
 use crate::study::{
-    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Serving, Stack, Study, Tpcc, Tpch,
-    TpchRun, Vdevs, Zfs, ZfsWay,
+    Bulk, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Serving, Stack, Study, Tpcc,
+    Tpch, TpchRun, Vdevs, Zfs, ZfsWay,
 };
 use crate::units::Bytes;
 
@@ -125,10 +125,10 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
 /// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little
 /// less than with PostgreSQL.
 const WAREHOUSE_BYTES: u64 = 80 << 20;
-pub(crate) const BULK_ROW_BYTES: u64 = 300;
+const BULK_ROW_BYTES: u64 = 300;
 
 /// Bytes of a company.
-pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
+fn company_bytes(tpcc: &Tpcc) -> u64 {
     let bytes = u64::from(tpcc.warehouses) * WAREHOUSE_BYTES;
     match tpcc.company {
         Company::Full => bytes,
@@ -145,7 +145,7 @@ const SPILLING_MAX: u32 = 10;
 
 /// Bytes of decision support beside each other: tables, keys, and temporary files of its users where they have no LUNs
 /// of their own.
-pub(crate) fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
+fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
     let spilling = match tpch.run {
         _ if stack.temp.is_some() => 0,
         TpchRun::Streams(streams) => streams,
@@ -154,18 +154,27 @@ pub(crate) fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
     (tpch.scale * (TABLES_BYTES + SPILLED_BYTES * f64::from(spilling))) as u64
 }
 
+fn bulk_bytes(bulk: &Bulk) -> u64 {
+    let most = bulk.rows.iter().max();
+    most.map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES))
+}
+
+/// What a phase in SQL takes on a stack, and the key that says how much.
+pub(crate) fn in_sql(phase: &Phase, stack: &Stack) -> Option<(u64, &'static str)> {
+    match &phase.kind {
+        PhaseKind::Tpcc(tpcc) => Some((company_bytes(tpcc), "warehouses")),
+        PhaseKind::Tpch(tpch) => Some((questions_bytes(tpch, stack), "scale")),
+        PhaseKind::Bulk(bulk) => Some((bulk_bytes(bulk), "rows")),
+        _ => None,
+    }
+}
+
 /// Bytes that phases in SQL load: the company once, and the largest bulk load; and the largest tree of files.
 fn sql_bytes(study: &Study) -> u64 {
     let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
         PhaseKind::Tpch(tpch) => ((tpch.scale * TABLES_BYTES) as u64, 0),
-        PhaseKind::Bulk(bulk) => (
-            0,
-            bulk.rows
-                .iter()
-                .max()
-                .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
-        ),
+        PhaseKind::Bulk(bulk) => (0, bulk_bytes(bulk)),
         PhaseKind::Files(serving) => (serving.data_bytes_most(), 0),
         PhaseKind::PowerCut(cut) => (cut.work.serving().map_or(0, Serving::data_bytes_most), 0),
         _ => (0, 0),

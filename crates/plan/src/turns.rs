@@ -4,15 +4,10 @@
 //! common, work that does not survive an interruption, a device that recovers while its stack rests) is an
 //! [`Obstacle`] with its cure. Prevents: a schedule that resolves more and means something else.
 
-use crate::study::{Access, Inject, Phase, PhaseKind, Random, Schedule, Stack, Study};
+use crate::study::{Access, Inject, Phase, Random, Schedule, Stack, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
-/// How long a stack works at a time unless the study says otherwise.
-pub(crate) const STINT: Duration = Duration(1_000_000_000);
-/// Shorter ones are all beginning and end; longer ones are whole runs.
-pub(crate) const STINTS: RangeInclusive<Duration> = Duration(10_000_000)..=Duration(600_000_000_000);
 /// Fewest rounds of a phase: a pair and its mirror image.
 const ROUNDS_MIN: u64 = 2;
 
@@ -212,21 +207,18 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
     if phase.rest.0 > 0 {
         return obstacle("rests before it begins".to_string(), "remove `rest`");
     }
+    if !phase.kind.takes_turns() {
+        return obstacle(
+            "cannot be interrupted".to_string(),
+            "have phases of kind random, scan and redo only",
+        );
+    }
     let Random {
         rate,
         think_tm_frequency,
         work_loop,
         ..
-    } = match &phase.kind {
-        PhaseKind::Random(random) => random,
-        PhaseKind::Scan(_) | PhaseKind::Redo(_) => return None,
-        _ => {
-            return obstacle(
-                "cannot be interrupted".to_string(),
-                "have phases of kind random, scan and redo only",
-            );
-        }
-    };
+    } = phase.kind.random()?;
     if rate.is_some() {
         return obstacle(
             "has an open schedule, whose queue must be allowed to grow".to_string(),
@@ -316,7 +308,7 @@ time = \"21s\"
         let Turns::Stints(stints) = turns("", "", "") else {
             panic!("nothing is in the way")
         };
-        assert_eq!(stints.stint, STINT);
+        assert_eq!(stints.stint, Duration::seconds(1));
         let asked = turns("schedule = \"abba\"\nstint = \"500ms\"", "", "");
         assert!(matches!(&asked, Turns::Stints(s) if s.stint.0 == 500_000_000));
         assert!(matches!(turns("schedule = \"whole\"", "", ""), Turns::Whole { .. }));
@@ -365,6 +357,6 @@ time = \"21s\"
         let (rounds, stint) = stints.of_phase(&study.phases[1]);
         assert_eq!(study.database.checkpoint.0, 15_000_000_000);
         assert_eq!((rounds, stint.0), (Some(4), 15_000_000_000));
-        assert_eq!(stints.of_phase(&study.phases[2]), (None, STINT));
+        assert_eq!(stints.of_phase(&study.phases[2]), (None, Duration::seconds(1)));
     }
 }

@@ -20,6 +20,40 @@ pub struct Duration(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
+impl Bytes {
+    /// So many KiB.
+    pub(crate) const fn kib(count: u64) -> Bytes {
+        Bytes(count << 10)
+    }
+
+    /// So many MiB.
+    pub(crate) const fn mib(count: u64) -> Bytes {
+        Bytes(count << 20)
+    }
+}
+
+impl Duration {
+    /// So many microseconds.
+    pub(crate) const fn microseconds(count: u64) -> Duration {
+        Duration(count * 1_000)
+    }
+
+    /// So many milliseconds.
+    pub(crate) const fn milliseconds(count: u64) -> Duration {
+        Duration(count * 1_000_000)
+    }
+
+    /// So many seconds.
+    pub(crate) const fn seconds(count: u64) -> Duration {
+        Duration(count * 1_000_000_000)
+    }
+
+    /// So many minutes.
+    pub(crate) const fn minutes(count: u64) -> Duration {
+        Duration::seconds(60 * count)
+    }
+}
+
 /// Operations a second.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);

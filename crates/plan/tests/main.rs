@@ -9,6 +9,7 @@
 mod any_text;
 mod broken;
 mod controls;
+mod declared;
 mod files;
 mod good;
 mod hostile;

@@ -184,8 +184,8 @@ users = [1, 10]
 each = 2
 "#;
 
-#[test]
-fn each_row_of_the_tables_is_printed_by_some_study() {
+/// Those above and those that ship.
+pub(crate) fn studies() -> Vec<plan::Study> {
     let of_text = |text| plan::parse(text, Path::new("study.toml")).unwrap_or_else(|e| panic!("{e}"));
     let all = [RARE, SERVER, SMALLER, PLACE, APART, SERVED, VOLUMES, QUESTIONS];
     let mut studies: Vec<plan::Study> = all.map(of_text).into();
@@ -194,6 +194,12 @@ fn each_row_of_the_tables_is_printed_by_some_study() {
         let path = entry.expect("an entry").path();
         studies.push(plan::load(&path).unwrap_or_else(|e| panic!("{e}")));
     }
+    studies
+}
+
+#[test]
+fn each_row_of_the_tables_is_printed_by_some_study() {
+    let studies = studies();
     let rows = studies.iter().flat_map(|study| &study.resolved);
     let printed: Vec<&str> = rows.map(|row| row.key.as_str()).collect();
     let mut missing = Vec::new();

@@ -26,6 +26,7 @@ mod history;
 mod imported;
 mod leading;
 mod now;
+mod phase_kind;
 pub mod published;
 mod ranking;
 mod render;

@@ -4,7 +4,7 @@
 //! take two ways for the same study, and a way that was taken and not printed.
 
 use ledger::Skipped;
-use plan::{Resolved, Stack, StackKind, Study, Zfs, ZfsWay};
+use plan::{Resolved, Stack, Study, Zfs, ZfsWay};
 use stacks::{Buildable, WayHere};
 use std::sync::OnceLock;
 use zpool::Launch;
@@ -89,7 +89,7 @@ pub fn settle(study: &mut Study) {
         .any(|phase| phase.kind.is_ended_by(plan::End::PowerCut));
     for stack in &mut study.stacks {
         let needs_files = !stack.engine.is_pages();
-        let StackKind::Zfs(zfs) = &mut stack.kind else { continue };
+        let Some(zfs) = stack.kind.pool_mut() else { continue };
         if zfs.via.is_some() {
             continue;
         }

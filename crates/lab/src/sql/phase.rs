@@ -110,7 +110,7 @@ impl Work<'_> {
             done.measures.extend(rows::sent(&acted.worked));
             done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
         }
-        if let PhaseKind::Tpch(tpch) = &self.phase.kind {
+        if let Some(tpch) = self.phase.kind.tpch() {
             let asked = questions::rows(tpch, &acted.answered, std::mem::take(&mut acted.refreshes));
             let lost = refreshing.map_or(Ok(None), |refreshing| refreshing.judge(sql))?;
             if let Some(why) = questions::judge(&asked, &self.known).or(lost) {

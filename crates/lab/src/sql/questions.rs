@@ -7,7 +7,7 @@ use super::contract::Asking;
 use anyhow::Context;
 use databases::decision_support::{Answered, Ask, Scale, of_stream, of_user};
 use ledger::{AnswerRow, DecisionSupport, Ledger, RefreshRow};
-use plan::{PhaseKind, Study, Tpch, TpchRun, TpchText};
+use plan::{Study, Tpch, TpchRun, TpchText};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,10 +16,7 @@ pub(super) type Known = BTreeMap<(u32, u32), String>;
 
 /// The scale of the study's tables, if it has decision support.
 pub(super) fn scale(study: &Study) -> anyhow::Result<Option<Scale>> {
-    let tpch = study.phases.iter().find_map(|phase| match &phase.kind {
-        PhaseKind::Tpch(tpch) => Some(tpch),
-        _ => None,
-    });
+    let tpch = study.phases.iter().find_map(|phase| phase.kind.tpch());
     Ok(tpch.map(|tpch| Scale::new(tpch.scale)).transpose()?)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Rates are assumed, from runs on two cores; an order of magnitude, not a promise.
 
-use crate::study::{Company, Engine, Phase, PhaseKind, Stack, Study, Tpch, TpchRun};
+use crate::study::{Company, Engine, Phase, Stack, Study, Tpch, TpchRun};
 
 /// Loading a warehouse of full size, keys and indexes built.
 const WAREHOUSE_NS: u64 = 6_000_000_000;
@@ -30,10 +30,8 @@ fn sets(tpch: &Tpch) -> f64 {
 }
 
 fn tables_ns(phase: &Phase) -> u64 {
-    match &phase.kind {
-        PhaseKind::Tpch(tpch) => (tpch.scale * TABLES_NS) as u64,
-        _ => 0,
-    }
+    let tpch = phase.kind.tpch();
+    tpch.map_or(0, |tpch| (tpch.scale * TABLES_NS) as u64)
 }
 
 fn warehouses(phase: &Phase) -> u64 {
@@ -57,15 +55,13 @@ pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
 
 /// Of a phase in SQL.
 pub(super) fn phase_ns(phase: &Phase) -> u64 {
-    match &phase.kind {
-        PhaseKind::Tpch(tpch) => (sets(tpch) * tpch.scale * QUESTIONS_NS) as u64,
-        PhaseKind::Bulk(bulk) => {
-            let rows: u64 = bulk.rows.iter().fold(0, |sum, rows| sum.saturating_add(*rows));
-            rows.saturating_mul(1_000_000_000) / BULK_ROWS_PER_S
-        }
-        _ => {
-            let work = phase.least_time().map_or(0, |time| time.0);
-            work.saturating_add(warehouses(phase).saturating_mul(CONDITIONS_NS))
-        }
+    if let Some(tpch) = phase.kind.tpch() {
+        (sets(tpch) * tpch.scale * QUESTIONS_NS) as u64
+    } else if let Some(bulk) = phase.kind.bulk() {
+        let rows: u64 = bulk.rows.iter().fold(0, |sum, rows| sum.saturating_add(*rows));
+        rows.saturating_mul(1_000_000_000) / BULK_ROWS_PER_S
+    } else {
+        let work = phase.least_time().map_or(0, |time| time.0);
+        work.saturating_add(warehouses(phase).saturating_mul(CONDITIONS_NS))
     }
 }

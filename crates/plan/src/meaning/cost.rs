@@ -2,7 +2,6 @@
 //!
 //! Takes the section as written and the study; gives [`Cost`]. Prevents: a licence of a stack that was renamed since.
 
-use super::settle::value_or;
 use crate::error::Findings;
 use crate::study::{Cost, Study};
 use crate::written::{WrittenCost, nearest};
@@ -16,10 +15,10 @@ const LETTERS: usize = 8;
 pub(super) fn resolve(written: Option<&WrittenCost>, study: &Study, findings: &mut Findings) -> Option<Cost> {
     let written = written?;
     let cost = Cost {
-        currency: value_or(&written.currency, String::new()),
-        host: value_or(&written.host, 0.0),
-        lun: value_or(&written.lun, 0.0),
-        gb: value_or(&written.gb, 0.0),
+        currency: written.currency().value(),
+        host: written.host().value(),
+        lun: written.lun().value(),
+        gb: written.gb().value(),
         licence: written
             .licence
             .iter()

@@ -4,41 +4,35 @@
 //! that can lose its power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
 //! loses nothing because somebody has written that nothing is volatile, and a kill of somebody else's server.
 
-use super::settle::{Settle, or};
+use super::settle::Settle;
 use crate::error::{Findings, Span};
 use crate::study::{
-    CutWork, DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Stack, StackKind, Study, ZfsWay,
+    CutWork, DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Stack, Study, WEAKER, ZfsWay,
 };
 use crate::units::{Bytes, Duration};
-use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
-
-const MILLISECOND: u64 = 1_000_000;
-/// Longest work before a cut or a kill: whoever wants more of it makes more cuts.
-const LATEST_MAX: Duration = Duration(3_600_000 * MILLISECOND);
+use crate::written::{FaultWord, Limits, Spans, WrittenPhase, WrittenStack, WrittenStudy};
 
 pub(super) fn power_cut(phase: &WrittenPhase, work: CutWork, end: End, settle: &mut Settle<'_>) -> PowerCut {
-    let home = &phase.span;
-    let (count, key, what, ends_with) = match end {
-        End::PowerCut => (&phase.cuts, "cuts", "cut", "with the power"),
-        End::Kill => (&phase.kills, "kills", "kill", "with the engine"),
+    let (count, what, ends_with) = match end {
+        End::PowerCut => (phase.cuts(), "cut", "with the power"),
+        End::Kill => (phase.kills(), "kill", "with the engine"),
     };
-    let earliest = or(&phase.earliest, Duration(200 * MILLISECOND), home);
-    let latest = or(
-        &phase.latest,
-        Duration(earliest.value.0.max(200 * MILLISECOND).saturating_mul(5)).min(LATEST_MAX),
-        home,
-    );
-    if let Some(late) = [&earliest, &latest].into_iter().find(|at| at.value > LATEST_MAX) {
+    let (earliest, latest) = (phase.earliest(), phase.latest());
+    let usual = Duration(earliest.value().max(earliest.usual).0.saturating_mul(5));
+    let usual = latest.limits.nearest(usual);
+    let latest = latest.or(usual);
+    if let Some(late) = earliest.outside().or(latest.outside()) {
+        let most = latest.limits.nearest(late.value);
         let message = format!(
-            "the {what} may come after {} of work, which is more than {LATEST_MAX}",
+            "the {what} may come after {} of work, which is more than {most}",
             late.value
         );
-        let cure = format!("write at most latest = \"{LATEST_MAX}\", and more `{key}`");
+        let cure = format!("write at most latest = \"{most}\", and more `{}`", count.key);
         settle.findings.add(&late.span, message, cure);
-    } else if latest.value < earliest.value || latest.value.0 == 0 {
-        let message = format!("the {what} comes between {} and {}", earliest.value, latest.value);
+    } else if latest.value() < earliest.value() || latest.value().0 == 0 {
+        let message = format!("the {what} comes between {} and {}", earliest.value(), latest.value());
         settle.findings.add(
-            &latest.span,
+            latest.span(&phase.span),
             message,
             "write `latest` above `earliest`: latest = \"1s\"",
         );
@@ -50,9 +44,9 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: CutWork, end: End, settle: &
     }
     PowerCut {
         end,
-        cuts: settle.count(count, key, 1, 1..=10_000),
-        earliest: earliest.value,
-        latest: latest.value,
+        cuts: settle.count(&count),
+        earliest: earliest.value(),
+        latest: latest.value(),
         work,
     }
 }
@@ -83,7 +77,8 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
             LunSource::Files { count, size, .. } => (*count, size.0),
             LunSource::Devices { .. } => (1, 0),
         };
-        let lun = settle.count(&written.lun, "lun", 0, 0..=count.saturating_sub(1));
+        let limits = Limits::from(0..=u64::from(count.saturating_sub(1)));
+        let lun = written.lun.as_ref().and_then(|at| settle.within("lun", at, &limits));
         let offset = written.offset.as_ref().map_or(Bytes(0), |at| at.value);
         let length = written.length.as_ref().map_or(Bytes(0), |at| at.value);
         if let Some(at) = written.offset.as_ref().filter(|_| offset.0 >= size) {
@@ -102,7 +97,7 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
         };
         faults.push(DeviceFault {
             luns: name.value.clone(),
-            lun,
+            lun: lun.unwrap_or(0),
             kind,
             after: written.after.as_ref().map_or(Duration(0), |at| at.value),
             time: written.time.as_ref().map(|at| at.value),
@@ -111,46 +106,34 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
     faults
 }
 
-/// Keys of random work that stand in a phase.
-fn of_random(phase: &WrittenPhase) -> impl Iterator<Item = (&'static str, &Span)> {
-    [
-        ("update_pct", phase.update_pct.as_ref().map(|at| &at.span)),
-        ("scan_pct", phase.scan_pct.as_ref().map(|at| &at.span)),
-        ("work_unit", phase.work_unit.as_ref().map(|at| &at.span)),
-        ("redo_stress", phase.redo_stress.as_ref().map(|at| &at.span)),
-        ("outstanding", phase.outstanding.as_ref().map(|at| &at.span)),
-        (
-            "think_tm_frequency",
-            phase.think_tm_frequency.as_ref().map(|at| &at.span),
-        ),
-        (
-            "hot_schema_frequency",
-            phase.hot_schema_frequency.as_ref().map(|at| &at.span),
-        ),
-        ("rate", phase.rate.as_ref().map(|at| &at.span)),
-    ]
-    .into_iter()
-    .filter_map(|(key, at)| Some((key, at?)))
-}
+/// Keys of random work that a phase cannot have whose sessions do other work.
+const OF_RANDOM: &[&str] = &[
+    "update_pct",
+    "scan_pct",
+    "work_unit",
+    "redo_stress",
+    "outstanding",
+    "think_tm_frequency",
+    "hot_schema_frequency",
+    "rate",
+];
 
-/// Keys of the work of a file server that stand in a phase.
-fn of_files(phase: &WrittenPhase) -> impl Iterator<Item = (&'static str, &Span)> {
-    [
-        ("mix", phase.mix.as_ref().map(|at| &at.span)),
-        ("work", phase.work.as_ref().map(|at| &at.span)),
-        ("data_size", phase.data_size.as_ref().map(|at| &at.span)),
-        ("accessed", phase.accessed.as_ref().map(|at| &at.span)),
-        ("sizes", phase.sizes.as_ref().map(|at| &at.span)),
-        (
-            "files_per_directory",
-            phase.files_per_directory.as_ref().map(|at| &at.span),
-        ),
-        ("lookups_failed", phase.lookups_failed.as_ref().map(|at| &at.span)),
-        ("append", phase.append.as_ref().map(|at| &at.span)),
-        ("stable", phase.stable.as_ref().map(|at| &at.span)),
-    ]
-    .into_iter()
-    .filter_map(|(key, at)| Some((key, at?)))
+/// Keys of the work of a file server.
+const OF_FILES: &[&str] = &[
+    "mix",
+    "work",
+    "data_size",
+    "accessed",
+    "sizes",
+    "files_per_directory",
+    "lookups_failed",
+    "append",
+    "stable",
+];
+
+/// Those of the keys that stand in a phase.
+fn standing<'p>(keys: &'p [&str], phase: &'p WrittenPhase) -> impl Iterator<Item = (&'p str, &'p Span)> {
+    keys.iter().filter_map(|key| Some((*key, phase.span_of(key)?)))
 }
 
 fn count_key(end: End) -> &'static str {
@@ -162,7 +145,7 @@ fn count_key(end: End) -> &'static str {
 
 /// Under a database in SQL sessions write rows that can be looked up: SLOB's parameters have no meaning there.
 pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &mut Findings) {
-    for (key, at) in of_random(phase) {
+    for (key, at) in standing(OF_RANDOM, phase) {
         let (what, count) = (end.noun(), count_key(end));
         let message = format!("a {what} under a database in SQL has no `{key}`: each session writes rows");
         let cure = format!("remove it; `sessions`, `{count}`, `earliest` and `latest` remain");
@@ -181,7 +164,7 @@ pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &m
 pub(super) fn foreign_work(phase: &WrittenPhase, work: &CutWork, end: End, findings: &mut Findings) {
     let what = end.noun();
     match work {
-        CutWork::Files(_) => of_random(phase).for_each(|(key, at)| {
+        CutWork::Files(_) => standing(OF_RANDOM, phase).for_each(|(key, at)| {
             let message = format!("a {what} under a file server has no `{key}`");
             findings.add(
                 at,
@@ -189,7 +172,7 @@ pub(super) fn foreign_work(phase: &WrittenPhase, work: &CutWork, end: End, findi
                 "remove it: `mix`, `work` and what belongs to them say what users do",
             );
         }),
-        CutWork::Random(_) => of_files(phase).for_each(|(key, at)| {
+        CutWork::Random(_) => standing(OF_FILES, phase).for_each(|(key, at)| {
             let message = format!("`{key}` is of file serving, and this study serves no files");
             findings.add(at, message, "remove it, or write [files] instead of [database]");
         }),
@@ -219,43 +202,23 @@ pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findin
     }
 }
 
-/// What works without a model, and is told to whoever asked for more.
-const WEAKER: &str = "kind = \"kill\" is the weaker check that works there";
-
 fn can_be_killed(stack: &Stack, w: &WrittenStack, findings: &mut Findings) {
-    let why = match &stack.kind {
-        StackKind::Model(_) => "it is simulated, in no process",
-        StackKind::Server { .. } => "its server is somebody else's",
-        _ => return,
-    };
-    let message = format!("stack {:?} cannot be killed: {why}", stack.name);
-    findings.add(&w.span, message, "use stacks that this machine builds, or a directory");
+    if let Some(why) = stack.kind.not_killed() {
+        let message = format!("stack {:?} cannot be killed: {why}", stack.name);
+        findings.add(&w.span, message, "use stacks that this machine builds, or a directory");
+    }
 }
 
 fn can_lose_power(written: &WrittenStudy, study: &Study, one: (&Stack, &WrittenStack), findings: &mut Findings) {
     let (stack, w) = one;
-    let nowhere = |why: &str| format!("the power of stack {:?} cannot be cut: {why}", stack.name);
-    match &stack.kind {
-        StackKind::Directory { .. } => {
-            let cure = format!("use stacks on LUN sets that have a model; {WEAKER}");
-            findings.add(&w.span, nowhere("it has no LUN set"), cure);
-        }
-        StackKind::Model(_) => {
-            let cure = "use stacks on LUN sets that have a model";
-            findings.add(&w.span, nowhere("it has no LUN set"), cure);
-        }
-        StackKind::Server { .. } => {
-            let cure = "let the study make the server, on LUN sets that have a model";
-            findings.add(&w.span, nowhere("its server is somebody else's"), cure);
-        }
-        StackKind::Zfs(zfs) if zfs.via == Some(ZfsWay::Kernel) => {
-            let message = "a pool of the kernel's module waits for ever for devices that have no power";
-            let at = w.zfs.via.as_ref().map_or(&w.span, |at| &at.span);
-            let cure =
-                format!("write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs; {WEAKER}");
-            findings.add(at, message, cure);
-        }
-        _ => {}
+    if let Some((why, cure)) = stack.kind.not_powered() {
+        let message = format!("the power of stack {:?} cannot be cut: {why}", stack.name);
+        findings.add(&w.span, message, cure);
+    } else if stack.kind.pool().is_some_and(|zfs| zfs.via == Some(ZfsWay::Kernel)) {
+        let message = "a pool of the kernel's module waits for ever for devices that have no power";
+        let at = w.zfs.via.as_ref().map_or(&w.span, |at| &at.span);
+        let cure = format!("write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs; {WEAKER}");
+        findings.add(at, message, cure);
     }
     for name in stack.lun_sets() {
         let Some(set) = study.luns.iter().find(|set| set.name == *name) else {

@@ -3,34 +3,33 @@
 //! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit
 //! the memory the stack has.
 
-use super::settle::{MIB, Settle, or, value_or};
-use crate::error::Span;
+use super::settle::{MIB, Settle};
 use crate::plain;
-use crate::study::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous};
+use crate::study::{Engine, Postgres, Preset, Sqlite};
 use crate::units::Bytes;
-use crate::written::{At, EngineWord, StackWord, WrittenEngine, WrittenStack, WrittenStudy};
+use crate::written::{
+    EngineWord, SHARED_BUFFERS, SQLITE_CACHE, Said, StackWord, WrittenEngine, WrittenStack, WrittenStudy,
+};
 
-/// What PostgreSQL takes by itself.
-const SHARED_BUFFERS: u64 = 128 * MIB;
 /// The smallest that is of use to a server.
 const SHARED_BUFFERS_MIN: u64 = MIB;
-/// Version that reads and writes as we know it.
-const VERSIONS: std::ops::RangeInclusive<u32> = 15..=99;
+/// Pages that SQLite has.
+const SQLITE_PAGES: std::ops::RangeInclusive<u64> = 512..=65_536;
 
 /// The key of the stack, else that of the study.
 struct Keys<'w> {
     own: &'w WrittenEngine,
     all: &'w WrittenEngine,
-    home: Span,
 }
 
 impl<'w> Keys<'w> {
-    fn pick<T: Clone>(&self, of: fn(&WrittenEngine) -> &Option<At<T>>) -> Option<At<T>> {
-        of(self.own).clone().or_else(|| of(self.all).clone())
+    fn pick<T, V>(&self, key: fn(&'w WrittenEngine) -> Said<'w, T, V>) -> Said<'w, T, V> {
+        let own = key(self.own);
+        if own.written.is_some() { own } else { key(self.all) }
     }
 
-    fn or<T: Clone>(&self, of: fn(&WrittenEngine) -> &Option<At<T>>, usual: T) -> T {
-        value_or(&self.pick(of), usual)
+    fn value<T, V: Clone>(&self, key: fn(&'w WrittenEngine) -> Said<'w, T, V>) -> V {
+        self.pick(key).value()
     }
 }
 
@@ -43,18 +42,14 @@ pub(super) fn of(
     let keys = Keys {
         own: &stack.database,
         all: &written.database.engine,
-        home: stack.span.clone(),
     };
     let server = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Server);
     if written.files.span.is_some() {
         return Engine::Files(super::files::of_stack(stack, &written.files, settle));
     }
-    let usual = if server {
-        EngineWord::Postgres
-    } else {
-        EngineWord::Pages
-    };
-    match keys.or(|w| &w.engine, usual) {
+    let key = keys.pick(WrittenEngine::engine);
+    let usual = if server { EngineWord::Postgres } else { key.usual };
+    match key.or(usual).value() {
         EngineWord::Pages => Engine::Pages,
         EngineWord::Postgres => Engine::Postgres(postgres(&keys, budget, settle)),
         EngineWord::Sqlite => Engine::Sqlite(sqlite(&keys, budget, settle)),
@@ -62,31 +57,24 @@ pub(super) fn of(
 }
 
 fn postgres(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Postgres {
-    let preset = keys.or(|w| &w.preset, Preset::Default);
+    let preset = keys.value(WrittenEngine::preset);
     let quarter = budget.map(|budget| budget.0 / 4);
-    let usual = match (preset, quarter) {
-        (Preset::Tuned, Some(quarter)) => quarter,
-        (_, quarter) => quarter.unwrap_or(SHARED_BUFFERS).min(settle.scaled(SHARED_BUFFERS)),
+    let cache = keys.pick(WrittenEngine::cache).or(SHARED_BUFFERS);
+    let asked = settle.scaled(cache.value().0);
+    let bytes = match (cache.written, preset, quarter) {
+        (Some(_), ..) => asked,
+        (None, Preset::Tuned, Some(quarter)) => quarter,
+        (None, _, quarter) => quarter.unwrap_or(cache.usual.0).min(asked),
     };
-    let cache = keys.pick(|w| &w.cache);
-    let bytes = cache.as_ref().map_or(usual, |at| settle.scaled(at.value.0));
-    if let Some(at) = cache.filter(|_| bytes < SHARED_BUFFERS_MIN) {
+    if let Some(at) = cache.written.filter(|_| bytes < SHARED_BUFFERS_MIN) {
         let message = format!("`cache` is {}, and a server needs 1MiB at least", at.value);
-        settle.findings.add(&at.span, message, "write cache = \"128MiB\"");
+        settle
+            .findings
+            .add(&at.span, message, format!("write {}", cache.example()));
     }
-    let version = keys.pick(|w| &w.version).filter(|at| at.value.is_some());
-    let version = version.and_then(|at| {
-        let asked = at.value.and_then(|asked| u32::try_from(asked).ok());
-        let found = asked.filter(|asked| VERSIONS.contains(asked));
-        if found.is_none() {
-            let cure = "write a major version from 15 on, or \"newest\": version = 17";
-            settle
-                .findings
-                .add(&at.span, "this version of PostgreSQL is not supported", cure);
-        }
-        found
-    });
-    if let Some(at) = keys.pick(|w| &w.page).filter(|at| at.value.0 != 8192) {
+    let version = version(&keys.pick(WrittenEngine::version), settle);
+    let page = keys.pick(WrittenEngine::page);
+    if let Some(at) = page.written.filter(|at| at.value.0 != 8192) {
         let cure = "remove it, or write page = \"8KiB\": PostgreSQL's block size is fixed when it is compiled";
         settle
             .findings
@@ -97,10 +85,23 @@ fn postgres(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> 
         preset,
         cache: Bytes(bytes.max(SHARED_BUFFERS_MIN) / 8192 * 8192),
         settings: settings(keys, version, settle),
-        checksums: keys.or(|w| &w.checksums, false),
-        isolation: keys.or(|w| &w.isolation, Isolation::ReadCommitted),
+        checksums: keys.value(WrittenEngine::checksums),
+        isolation: keys.value(WrittenEngine::isolation),
         run_as: run_as(keys, settle),
     }
+}
+
+/// A version that reads and writes as we know it.
+fn version(key: &Said<'_, u64, Option<u64>>, settle: &mut Settle<'_>) -> Option<u32> {
+    let asked = key.value()?;
+    if let Some(at) = key.written.filter(|_| !key.limits.hold(&asked)) {
+        let cure = "write a major version from 15 on, or \"newest\": version = 17";
+        settle
+            .findings
+            .add(&at.span, "this version of PostgreSQL is not supported", cure);
+        return None;
+    }
+    u32::try_from(asked).ok()
 }
 
 /// Settings of the study, and over them those of the stack: of the table, typed, and written anew.
@@ -124,8 +125,8 @@ fn settings(keys: &Keys<'_>, version: Option<u32>, settle: &mut Settle<'_>) -> V
 
 /// The user that a server runs as; no other user's files are his.
 fn run_as(keys: &Keys<'_>, settle: &mut Settle<'_>) -> Option<String> {
-    let at = keys.pick(|w| &w.run_as)?;
-    let name = at.value?;
+    let key = keys.pick(WrittenEngine::run_as);
+    let (name, at) = (key.value()?, key.written?);
     let refused = match name.as_str() {
         "root" => Some("a server of PostgreSQL does not run as root"),
         name if !plain::is_user(name) => Some("`run_as` is no name of a user"),
@@ -139,34 +140,33 @@ fn run_as(keys: &Keys<'_>, settle: &mut Settle<'_>) -> Option<String> {
 }
 
 fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sqlite {
-    let page = or(&keys.pick(|w| &w.page), Bytes(8192), &keys.home);
-    if !page.value.0.is_power_of_two() || !(512..=65_536).contains(&page.value.0) {
-        let message = format!("SQLite has no pages of {}", page.value);
+    let page = keys.pick(WrittenEngine::page);
+    let is_odd = |page: Bytes| !page.0.is_power_of_two() || !SQLITE_PAGES.contains(&page.0);
+    if let Some(at) = page.written.filter(|at| is_odd(at.value)) {
+        let message = format!("SQLite has no pages of {}", at.value);
         settle.findings.add(
-            &page.span,
+            &at.span,
             message,
             "write a power of two from 512 bytes to 64KiB: page = \"8KiB\"",
         );
     }
-    let usual = settle
-        .scaled(64 * MIB)
-        .min(budget.map_or(u64::MAX, |budget| budget.0 / 2));
-    let cache = keys.pick(|w| &w.cache);
-    let bytes = cache.as_ref().map_or(usual, |at| settle.scaled(at.value.0));
-    if let Some(at) = cache.filter(|_| bytes < MIB) {
+    let cache = keys.pick(WrittenEngine::cache).or(SQLITE_CACHE);
+    let asked = settle.scaled(cache.value().0);
+    let bytes = match (cache.written, budget) {
+        (None, Some(budget)) => asked.min(budget.0 / 2),
+        _ => asked,
+    };
+    if let Some(at) = cache.written.filter(|_| bytes < MIB) {
         let message = format!("`cache` is {}, and SQLite's connections need 1MiB at least", at.value);
-        settle.findings.add(&at.span, message, "write cache = \"64MiB\"");
+        settle
+            .findings
+            .add(&at.span, message, format!("write {}", cache.example()));
     }
     Sqlite {
-        page: page.value,
+        page: page.value(),
         cache: Bytes(bytes),
-        journal: keys.or(|w| &w.journal, Journal::Wal),
-        synchronous: keys.or(|w| &w.synchronous, Synchronous::Full),
-        wal_autocheckpoint: settle.count(
-            &keys.pick(|w| &w.wal_autocheckpoint),
-            "wal_autocheckpoint",
-            1000,
-            0..=100_000_000,
-        ),
+        journal: keys.value(WrittenEngine::journal),
+        synchronous: keys.value(WrittenEngine::synchronous),
+        wal_autocheckpoint: settle.count(&keys.pick(WrittenEngine::wal_autocheckpoint)),
     }
 }

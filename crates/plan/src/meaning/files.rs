@@ -3,13 +3,11 @@
 //! Takes `[files]` and phases of kind `files` as written; gives [`Files`] and [`Serving`]. Prevents: percents that do
 //! not add up, a ramp that goes down, and writes that nothing ever makes stable.
 
-use super::settle::{SECOND, Settle, value_or};
+use super::settle::Settle;
 use crate::error::Span;
-use crate::study::{
-    FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
-};
+use crate::study::{FileArrival, FileMix, FileMixed, FileSizes, FileSteps, Files, Limit, Protocol, Serving};
 use crate::units::{Bytes, Duration, Rate, Share};
-use crate::written::{At, Load, Mixed, SizesOf, StackWord, WrittenFiles, WrittenPhase, WrittenStack};
+use crate::written::{At, Load, Mixed, Said, SizesOf, StackWord, WrittenFiles, WrittenPhase, WrittenStack, case};
 
 /// Calls that a mix may name; room `files` carries them out.
 const CALLS: &str = "lookup read getattr write readdirplus readlink access commit readdir create remove setattr fsstat \
@@ -17,38 +15,35 @@ const CALLS: &str = "lookup read getattr write readdirplus readlink access commi
 /// Points of a ramp.
 const POINTS_MAX: u64 = 100;
 /// Half of a call's number says which session it belongs to.
-const SESSIONS_MAX: u32 = 65_535;
+const SESSIONS_MAX: u64 = 65_535;
 const KIB: u64 = 1 << 10;
+/// The data under a cut or a kill, which are the same however much is asked.
+const CUT_DATA: Bytes = Bytes::mib(16);
 /// 16,000 operations a second of one process are in reach; more is a slip of the pen.
 const RATE_MAX: f64 = 1e7;
 
 /// What `[files]` means on a stack.
 pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Settle<'_>) -> Files {
     let there = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Server);
-    let usual = if there { Protocol::Nfs3 } else { Protocol::Posix };
-    let protocol = value_or(&w.protocol, usual);
-    let server = value_or(&w.server, FileServer::Ganesha);
-    let transfer = value_or(&w.transfer, Bytes(8 * KIB));
-    if let Some(at) = w.transfer.as_ref()
-        && (!transfer.0.is_multiple_of(KIB) || !(KIB..=KIB * KIB).contains(&transfer.0))
-    {
-        let cure = "write whole KiB, 1KiB to 1MiB: transfer = \"8KiB\"";
-        settle
-            .findings
-            .add(&at.span, format!("a read or write of {transfer} is not possible"), cure);
+    let protocol = w.protocol().or_if(there, Protocol::Nfs3).value();
+    let transfer = w.transfer();
+    let is_odd = |size: Bytes| !size.0.is_multiple_of(KIB) || !transfer.limits.hold(&size);
+    if let Some(at) = transfer.written.filter(|at| is_odd(at.value)) {
+        let message = format!("a read or write of {} is not possible", at.value);
+        let cure = format!("write whole KiB, {}: {}", transfer.limits, transfer.example());
+        settle.findings.add(&at.span, message, cure);
     }
-    let threads = w.threads.as_ref().and_then(|at| {
-        let one = Some(At {
-            value: at.value?,
-            span: at.span.clone(),
-        });
-        Some(settle.count(&one, "threads", 16, 1..=1024))
+    let threads = w.threads();
+    let number = threads.value().zip(threads.written);
+    let threads = number.and_then(|(value, at)| {
+        let span = at.span.clone();
+        settle.within(threads.key, &At { value, span }, &threads.limits)
     });
     Files {
         protocol,
-        server: (protocol == Protocol::Nfs3 && !there).then_some(server),
-        connections: settle.count(&w.connections, "connections", 4, 1..=64),
-        transfer,
+        server: (protocol == Protocol::Nfs3 && !there).then(|| w.server().value()),
+        connections: settle.count(&w.connections()),
+        transfer: transfer.value(),
         threads,
     }
 }
@@ -56,91 +51,82 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
 /// What a phase asks for.
 pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut Settle<'_>) -> Serving {
     // By system calls a session is a thread.
-    let posix = files.protocol.as_ref().is_none_or(|at| at.value == Protocol::Posix);
+    let sessions = match files.protocol().value() {
+        Protocol::Posix => case::THREADS,
+        Protocol::Nfs3 => case::CLIENTS,
+    };
     let (data_per_load, data_size) = data(phase, settle);
     Serving {
         load: load(phase, settle),
         until: until(phase, settle),
-        reached: share(&phase.reached, "reached", Share(0.95), settle),
-        warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
-        arrival: value_or(&phase.arrival, FileArrival::Poisson),
+        reached: share(&phase.reached(), settle),
+        warm_up: phase.warm_up().value(),
+        arrival: phase.arrival().value(),
         data_per_load,
         data_size,
-        ..users(phase, (if posix { 32 } else { 256 }, 0.1), settle)
+        ..users(phase, sessions, false, settle)
     }
 }
 
-/// What users do until a power cut or a kill ends it. More of the files are worked on, for each must be found again.
+/// What users do until a power cut or a kill ends it.
 pub(super) fn under_a_cut(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving {
-    let usual = Bytes(16 * KIB * KIB);
     let (_, data_size) = data(phase, settle);
     Serving {
-        data_size: data_size.or(Some(Bytes(settle.scaled(usual.0)))),
-        ..users(phase, (32, 1.0), settle)
+        data_size: data_size.or(Some(Bytes(settle.scaled(CUT_DATA.0)))),
+        ..users(phase, case::THREADS, true, settle)
     }
 }
 
-/// The work and its tree, of so many sessions and this share of the files unless the phase says otherwise; no load.
-fn users(phase: &WrittenPhase, (sessions, accessed): (u32, f64), settle: &mut Settle<'_>) -> Serving {
+/// The work and its tree, of so many sessions unless the phase says otherwise; no load. Under a cut more of the files
+/// are worked on, for each must be found again.
+fn users(phase: &WrittenPhase, sessions: u64, is_cut: bool, settle: &mut Settle<'_>) -> Serving {
     let (mix, work) = work(phase, settle);
-    let plain = !matches!(&mix, FileMixed::Mix(FileMix::Build) | FileMixed::Steps);
-    let usual = |of_mix: f64, of_rows: f64| Share(if plain { of_mix } else { of_rows });
-    let stable = Share(if mix == FileMixed::Mix(FileMix::Sfs93) {
-        1.0
-    } else {
-        0.0
-    });
+    let in_steps = matches!(&mix, FileMixed::Mix(FileMix::Build) | FileMixed::Steps);
+    let is_sfs93 = mix == FileMixed::Mix(FileMix::Sfs93);
+    let sessions = phase.sessions().or(sessions).at_most(SESSIONS_MAX);
     let serving = Serving {
         load: Vec::new(),
         until: None,
         reached: Share(1.0),
         warm_up: Duration(0),
         arrival: FileArrival::Poisson,
-        sessions: settle.count(&phase.sessions, "sessions", sessions, 1..=SESSIONS_MAX),
+        sessions: settle.count(&sessions),
         data_per_load: None,
         data_size: None,
-        accessed: share(&phase.accessed, "accessed", usual(accessed, 1.0), settle),
+        accessed: share(&phase.accessed().or_if(in_steps || is_cut, case::ALL), settle),
         sizes: sizes(phase, (&mix, work), settle),
-        files_per_directory: settle.count(
-            &phase.files_per_directory,
-            "files_per_directory",
-            directory(&mix, work),
-            1..=100_000,
-        ),
-        lookups_failed: share(&phase.lookups_failed, "lookups_failed", usual(0.35, 0.0), settle),
-        append: share(&phase.append, "append", usual(0.7, 0.0), settle),
-        stable: share(&phase.stable, "stable", stable, settle),
+        files_per_directory: settle.count(&directory(phase, &mix, work)),
+        lookups_failed: share(&phase.lookups_failed().or_if(in_steps, case::NONE), settle),
+        append: share(&phase.append().or_if(in_steps, case::NONE), settle),
+        stable: share(&phase.stable().or_if(is_sfs93, case::ALL), settle),
         mix,
         work,
     };
     if serving.accessed.0 == 0.0 {
-        let span = phase.accessed.as_ref().map_or(&phase.span, |at| &at.span);
+        let accessed = phase.accessed();
+        let cure = format!("write at least 1 %: {}", accessed.example());
         let message = "`accessed` is 0 %: there is nothing to work on";
-        settle
-            .findings
-            .add(span, message, "write at least 1 %: accessed = \"10%\"");
+        settle.findings.add(accessed.span(&phase.span), message, cure);
     }
     never_stable(phase, &serving, settle);
     serving
 }
 
 fn work(phase: &WrittenPhase, settle: &mut Settle<'_>) -> (FileMixed, Option<FileSteps>) {
-    let steps = phase.work.as_ref().filter(|at| at.value.is_some());
-    if let (Some(at), Some(_)) = (steps, &phase.mix) {
+    let steps = phase.work();
+    if let (Some(at), Some(_), Some(_)) = (steps.written, steps.value(), &phase.mix) {
         let cure = "keep one of them: a mix draws each call, a work goes through its steps in a row";
         settle
             .findings
             .add(&at.span, "a phase has a `mix` or a `work`, not both", cure);
     }
-    if let Some(steps) = steps.and_then(|at| at.value) {
+    if let Some(steps) = steps.value() {
         return (FileMixed::Steps, Some(steps));
     }
-    let Some(mix) = &phase.mix else {
-        return (FileMixed::Mix(FileMix::Sfs97), None);
-    };
-    let mix = match &mix.value {
-        Mixed::Named(named) => FileMixed::Mix(*named),
-        Mixed::Own(all) => FileMixed::Own(own(all, &mix.span, settle)),
+    let key = phase.mix();
+    let mix = match key.value() {
+        Mixed::Named(named) => FileMixed::Mix(named),
+        Mixed::Own(all) => FileMixed::Own(own(&all, key.span(&phase.span), settle)),
     };
     (mix, None)
 }
@@ -216,20 +202,13 @@ fn load(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Vec<Rate> {
 }
 
 fn until(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Limit> {
-    let usual = Limit {
-        response: Duration(15 * SECOND / 1000),
-        of: LimitOf::Mean,
-    };
-    let Some(at) = &phase.until else { return Some(usual) };
-    let until = at.value.as_ref()?;
-    if until.response.0 == 0 {
+    let key = phase.until();
+    let until = key.value()?;
+    if let Some(at) = key.written.filter(|_| until.response.0 == 0) {
         let cure = "write a response above 0: until = { response = \"15ms\", of = \"mean\" }, or \"none\"";
         settle.findings.add(&at.span, "no response is below 0s", cure);
     }
-    Some(Limit {
-        response: until.response,
-        of: until.of,
-    })
+    Some(until)
 }
 
 /// For each operation a second, or the same at each load.
@@ -249,28 +228,23 @@ fn data(phase: &WrittenPhase, settle: &mut Settle<'_>) -> (Option<Bytes>, Option
         return (None, Some(Bytes(settle.scaled(at.value.0))));
     }
     // Small beside what a scale rounds to: whoever scales has more of them.
-    let per_load = value_or(&phase.data_per_load, Bytes(100_000));
+    let per_load = phase.data_per_load().value();
     (Some(Bytes((per_load.0 as f64 * settle.factor()) as u64)), None)
 }
 
 fn sizes(phase: &WrittenPhase, (mix, work): (&FileMixed, Option<FileSteps>), settle: &mut Settle<'_>) -> FileSizes {
-    let one = |size: u64| FileSizes::Own(vec![(Bytes(size), 100)]);
-    let Some(at) = &phase.sizes else {
-        return match (work, mix) {
-            (Some(FileSteps::Fileserver), _) => one(128 * KIB),
-            (Some(FileSteps::Varmail | FileSteps::Webserver), _) => one(16 * KIB),
-            (None, FileMixed::Mix(FileMix::Build)) => one(16 * KIB),
-            (None, _) => FileSizes::Sfs97,
-        };
-    };
-    let SizesOf::Own(all) = &at.value else {
+    let small = matches!(work, Some(FileSteps::Varmail | FileSteps::Webserver));
+    let small = small || *mix == FileMixed::Mix(FileMix::Build);
+    let key = phase.sizes().or_if(small, SizesOf::one(case::SMALL_FILES));
+    let key = key.or_if(work == Some(FileSteps::Fileserver), SizesOf::one(case::LARGE_FILES));
+    let (SizesOf::Own(all), span) = (key.value(), key.span(&phase.span)) else {
         return FileSizes::Sfs97;
     };
-    percents(all.iter().map(|(_, percent)| *percent), "sizes", &at.span, settle);
+    percents(all.iter().map(|(_, percent)| *percent), "sizes", span, settle);
     let odd = |size: &Bytes| size.0 == 0 || !size.0.is_multiple_of(KIB) || size.0 > 4 << 30;
     if let Some((size, _)) = all.iter().find(|(size, _)| odd(size)) {
         let message = format!("a file of {size} is not possible here: each KiB is checked");
-        settle.findings.add(&at.span, message, "write whole KiB, 1KiB to 4GiB");
+        settle.findings.add(span, message, "write whole KiB, 1KiB to 4GiB");
     }
     FileSizes::Own(
         all.iter()
@@ -279,29 +253,27 @@ fn sizes(phase: &WrittenPhase, (mix, work): (&FileMixed, Option<FileSteps>), set
     )
 }
 
-fn directory(mix: &FileMixed, work: Option<FileSteps>) -> u32 {
+fn directory<'w>(phase: &'w WrittenPhase, mix: &FileMixed, work: Option<FileSteps>) -> Said<'w, u64> {
+    let key = phase.files_per_directory();
     match (work, mix) {
-        (Some(FileSteps::Fileserver), _) => 20,
-        (Some(FileSteps::Varmail | FileSteps::Webserver), _) => 1000,
-        (None, FileMixed::Mix(FileMix::Build)) => 100,
-        (None, _) => 30,
+        (Some(FileSteps::Fileserver), _) => key.or(case::FILESERVER_DIRECTORY),
+        (Some(FileSteps::Varmail | FileSteps::Webserver), _) => key.or(case::MAIL_DIRECTORY),
+        (None, FileMixed::Mix(FileMix::Build)) => key.or(case::BUILD_DIRECTORY),
+        (None, _) => key,
     }
 }
 
 /// A share in whole percents, at most all.
-fn share(written: &Option<At<Share>>, key: &str, usual: Share, settle: &mut Settle<'_>) -> Share {
-    let Some(at) = written else { return usual };
-    let percent = at.value.0 * 100.0;
-    if !(0.0..=100.0).contains(&percent) || (percent - percent.round()).abs() > 1e-6 {
-        let message = format!("`{key}` cannot be {}", at.value);
-        settle.findings.add(
-            &at.span,
-            message,
-            format!("write whole percents, 0% to 100%: {key} = \"{usual}\""),
-        );
-        return usual;
-    }
-    at.value
+fn share(key: &Said<'_, Share>, settle: &mut Settle<'_>) -> Share {
+    let is_whole = |percent: f64| (percent - percent.round()).abs() <= 1e-6;
+    let odd = key.written.filter(|at| !is_whole(at.value.0 * 100.0));
+    let Some(at) = key.outside().or(odd) else {
+        return key.value();
+    };
+    let message = format!("`{}` cannot be {}", key.key, at.value);
+    let cure = format!("write whole percents, {}: {}", key.limits, key.example());
+    settle.findings.add(&at.span, message, cure);
+    key.usual
 }
 
 /// Writes that are kept by a commit need one.

@@ -8,7 +8,7 @@ use super::settle::{MIB, Settle};
 use crate::error::Span;
 use crate::study::{LunSet, LunSource};
 use crate::units::Bytes;
-use crate::written::{At, Listed, Overwrite, WrittenSource, WrittenStudy};
+use crate::written::{At, Listed, Overwrite, Said, WrittenSource, WrittenStudy};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -25,17 +25,16 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Lu
             );
         }
         let source = match &set.source {
-            Some(WrittenSource::Files { count, size, dir }) => {
-                let count = settle.count(count, "count", 1, 1..=256);
-                let size = lun_size(size, settle);
-                if let Some(at) = dir {
-                    settle.path(at, "dir", "write the directory of the files: dir = \".\"");
+            Some(WrittenSource::Files(files)) => {
+                let dir = files.dir();
+                if let Some(at) = dir.written {
+                    let cure = format!("write the directory of the files: {}", dir.example());
+                    settle.path(at, dir.key, &cure);
                 }
-                let dir = dir.as_ref().map_or(".", |at| at.value.as_str());
                 LunSource::Files {
-                    count,
-                    size,
-                    dir: PathBuf::from(dir),
+                    count: settle.count(&files.count()),
+                    size: lun_size(&files.size(), settle),
+                    dir: PathBuf::from(dir.value()),
                 }
             }
             Some(WrittenSource::Devices { paths, overwrite }) => real(paths, overwrite, &name, &mut seen, settle),
@@ -47,10 +46,11 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Lu
     sets
 }
 
-fn lun_size(written: &Option<At<Bytes>>, settle: &mut Settle<'_>) -> Bytes {
-    let Some(at) = written else { return Bytes(MIB) };
+fn lun_size(key: &Said<'_, Bytes, Bytes, ()>, settle: &mut Settle<'_>) -> Bytes {
+    let Some(at) = key.written else { return Bytes(MIB) };
     let size = settle.scaled(at.value.0);
-    if size < MIB {
+    let holds = key.limits.hold(&Bytes(size));
+    if !holds && size < MIB {
         let cure = "write at least 1MiB; an ordinary LUN has some GiB: size = \"2GiB\"";
         settle
             .findings
@@ -61,7 +61,7 @@ fn lun_size(written: &Option<At<Bytes>>, settle: &mut Settle<'_>) -> Bytes {
         settle
             .findings
             .add(&at.span, message, format!("write size = \"{round}\""));
-    } else if size > 1 << 50 {
+    } else if !holds {
         settle.findings.add(
             &at.span,
             format!("a LUN of {} is too large", Bytes(size)),

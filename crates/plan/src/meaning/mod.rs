@@ -24,46 +24,40 @@ mod volume;
 mod zfs;
 
 use crate::error::Findings;
-use crate::study::{Instances, IoMethod, Memory, Schedule, StandsFor, Study, Via};
-use crate::units::{Bytes, Duration, Share};
+use crate::study::{Instances, Memory, StandsFor, Study};
+use crate::units::{Bytes, Duration};
 use crate::written::WrittenStudy;
-use settle::{MINUTE, SECOND, Settle, value_or};
+use settle::{SECOND, Settle};
 
 /// Gives the study that was meant. With findings it holds stand-ins and must not be used.
 pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings: &mut Findings) -> Study {
     let mut settle = Settle::new(factor, findings);
     let header = &written.header;
-    let home = &header.span;
     let name = settle.name(&header.name, "study");
     let luns = luns::resolve(written, &mut settle);
-    let budget = written
-        .memory
-        .budget
-        .as_ref()
-        .and_then(|at| at.value)
-        .map(|budget| Bytes(settle.scaled(budget.0)));
+    let budget = written.memory.budget().value();
+    let budget = budget.map(|budget| Bytes(settle.scaled(budget.0)));
     let phases = phases::resolve(written, &luns, &mut settle);
     let mut study = Study {
-        question: settle.question(&header.question),
-        published: settle.published(&header.published),
-        margin: value_or(&header.margin, Share(0.05)),
-        time_limit: longer(value_or(&header.time_limit, Duration(15 * MINUTE)), factor),
+        question: settle.question(&header.question()),
+        published: settle.published(&header.published()),
+        margin: header.margin().value(),
+        time_limit: longer(header.time_limit().value(), factor),
         blocks: header
-            .blocks
-            .as_ref()
-            .and_then(|at| at.value)
+            .blocks()
+            .value()
             .map(|blocks| blocks.min(u64::from(u32::MAX)) as u32),
-        stop_early: value_or(&header.stop_early, true),
-        fill_time: value_or(&header.fill_time, false),
-        seed: header.seed.as_ref().and_then(|at| at.value),
-        io: value_or(&header.io, IoMethod::Auto),
-        workers: settle.count(&header.workers, "workers", 1, 1..=1024),
-        schedule: value_or(&header.schedule, Schedule::Auto),
-        stint: settle.stint(&header.stint, home),
-        slow_motion: settle.slow_motion(&header.slow_motion),
+        stop_early: header.stop_early().value(),
+        fill_time: header.fill_time().value(),
+        seed: header.seed().value(),
+        io: header.io().value(),
+        workers: settle.count(&header.workers()),
+        schedule: header.schedule().value(),
+        stint: settle.stint(&header.stint()),
+        slow_motion: settle.slow_motion(&header.slow_motion()),
         instances: written.instances.as_ref().map(|said| Instances {
-            count: settle.count(&said.count, "count", 1, 1..=stacks::INSTANCES_MAX),
-            via: value_or(&said.via, Via::Processes),
+            count: settle.count(&said.count()),
+            via: said.via().value(),
         }),
         stacks: stacks::resolve(written, &luns, budget, &mut settle),
         database: database::stand_in(),
@@ -93,17 +87,15 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
 
 /// Without a budget, one stack's cache could be the whole machine's memory.
 fn rank_cached(written: &WrittenStudy, budget: Option<Bytes>, findings: &mut Findings) -> bool {
-    let Some(at) = written.memory.rank_cached.as_ref().filter(|at| at.value) else {
-        return false;
-    };
-    if budget.is_none() {
+    let key = written.memory.rank_cached();
+    if let Some(at) = key.written.filter(|at| at.value && budget.is_none()) {
         findings.add(
             &at.span,
             "what a cache serves can be ranked only where all stacks have the same memory".to_string(),
             "write a `budget` in [memory], or leave `rank_cached` out",
         );
     }
-    true
+    key.value()
 }
 
 /// A limit for a study `factor` times as large: filling, loading, ageing and scans without a time take as much

@@ -3,10 +3,13 @@
 //! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target,
 //! and one that never ends (a rebalance of power 0).
 
-use super::settle::{MIB, SECOND, Settle, or, value_or};
+use super::settle::Settle;
 use crate::study::{Copy, CopyTarget, Random, Rebalance};
-use crate::units::{Bytes, Duration};
-use crate::written::{At, WrittenPhase};
+use crate::units::Duration;
+use crate::written::{At, Said, WrittenPhase, case};
+
+/// Chunks of a copy that may be on their way at once.
+const CHUNKS_MAX: u64 = 64;
 
 pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
     let home = &phase.span;
@@ -19,21 +22,19 @@ pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
             CopyTarget::Home
         }
     };
-    let chunk = or(&phase.chunk, Bytes(MIB), home);
-    if !chunk.value.0.is_power_of_two() || !(64 << 10..=16 * MIB).contains(&chunk.value.0) {
-        settle.findings.add(
-            &chunk.span,
-            format!("a copy cannot go in requests of {}", chunk.value),
-            "write a power of two from 64KiB to 16MiB: chunk = \"1MiB\"",
-        );
+    let chunk = phase.chunk();
+    if let Some(at) = chunk.odd() {
+        let message = format!("a copy cannot go in requests of {}", at.value);
+        let cure = format!("write a power of two from {}: {}", chunk.limits, chunk.example());
+        settle.findings.add(&at.span, message, cure);
     }
     Copy {
         to,
         data: phase.data.as_ref().map(|at| at.value.clone()),
         redo: phase.redo.as_ref().map(|at| at.value.clone()),
-        chunk: chunk.value,
-        outstanding: settle.count(&phase.outstanding, "outstanding", 8, 1..=64),
-        verify: value_or(&phase.verify, true),
+        chunk: chunk.value(),
+        outstanding: settle.count(&phase.outstanding().or(case::COPY_CHUNKS).at_most(CHUNKS_MAX)),
+        verify: phase.verify().value(),
     }
 }
 
@@ -54,23 +55,22 @@ pub(super) fn rebalance(phase: &WrittenPhase, work: Random, settle: &mut Settle<
             .findings
             .add(home, "this rebalance neither adds nor drops a LUN", cure);
     }
-    let window = |at: &Option<At<Duration>>, key: &str, settle: &mut Settle<'_>| {
-        let at = or(at, Duration(10 * SECOND), home);
-        if at.value.0 == 0 {
+    let window = |key: Said<'_, Duration>, settle: &mut Settle<'_>| {
+        if let Some(at) = key.written.filter(|at| at.value.0 == 0) {
             settle.findings.add(
                 &at.span,
-                format!("`{key}` cannot be 0s: there would be nothing to compare with"),
-                format!("write how long the work runs: {key} = \"10s\""),
+                format!("`{}` cannot be 0s: there would be nothing to compare with", key.key),
+                format!("write how long the work runs: {}", key.example()),
             );
         }
-        at.value
+        key.value()
     };
     Rebalance {
         add,
         drop,
-        power: settle.count(&phase.power, "power", 1, 1..=1024),
-        before: window(&phase.before, "before", settle),
-        after: window(&phase.after, "after", settle),
+        power: settle.count(&phase.power()),
+        before: window(phase.before(), settle),
+        after: window(phase.after(), settle),
         work,
     }
 }

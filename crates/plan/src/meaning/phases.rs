@@ -3,17 +3,21 @@
 //! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never
 //! ends, and parameters that contradict each other.
 
-use super::settle::{MIB, MINUTE, SECOND, Settle, or, value_or};
+use super::settle::{MIB, Settle};
 use super::{cuts, files, moves, questions, sql};
 use crate::error::Span;
-use crate::passes::PASSES_MAX;
-use crate::study::{Age, CutWork, End, Hotspot, LunSet, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
+use crate::study::{Age, CutWork, End, Hotspot, LunSet, Phase, PhaseKind, Random, Redo, Scan};
 use crate::units::{Bytes, Duration};
-use crate::written::{At, PhaseWord, StackWord, WrittenHotspot, WrittenPhase, WrittenStack, WrittenStudy, nearest};
+use crate::written::{
+    At, Limits, PhaseWord, Said, StackWord, WrittenHotspot, WrittenPhase, WrittenStack, WrittenStudy, case, nearest,
+};
+
+/// Schemas that a scan may go over.
+const SCAN_USERS_MAX: u64 = 65_536;
 
 pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
-    let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
+    let schemas = written.database.schemas().value();
     let loaded = sql::Loaded::of(written, settle);
     let asked = questions::Loaded::of(written, settle);
     let mut phases = Vec::new();
@@ -23,12 +27,12 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
         let (kind, usual) = match kind.value {
             PhaseWord::Random => {
                 let random = random(phase, settle);
-                let usual = (random.work_loop == 0).then_some(Duration(MINUTE));
+                let usual = (random.work_loop == 0).then_some(case::WORK_TIME);
                 (PhaseKind::Random(random), usual)
             }
             PhaseWord::Scan => (PhaseKind::Scan(scan(phase, schemas, settle)), None),
             PhaseWord::Age => (PhaseKind::Age(age(phase, settle)), None),
-            PhaseWord::Redo => (PhaseKind::Redo(redo(phase, settle)), Some(Duration(MINUTE))),
+            PhaseWord::Redo => (PhaseKind::Redo(redo(phase, settle)), Some(case::WORK_TIME)),
             PhaseWord::Copy => (PhaseKind::Copy(moves::copy(phase, settle)), None),
             PhaseWord::Rebalance => {
                 let work = random(phase, settle);
@@ -36,13 +40,13 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             }
             PhaseWord::Tpcc => {
                 let tpcc = sql::tpcc(phase, &loaded, settle);
-                (PhaseKind::Tpcc(tpcc), Some(Duration(MINUTE)))
+                (PhaseKind::Tpcc(tpcc), Some(case::WORK_TIME))
             }
             PhaseWord::Tpch => (PhaseKind::Tpch(questions::tpch(phase, &asked, settle)), None),
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
             PhaseWord::Files => {
                 let serving = files::serving(phase, &written.files, settle);
-                (PhaseKind::Files(serving), Some(Duration(20 * SECOND)))
+                (PhaseKind::Files(serving), Some(case::POINT_TIME))
             }
             PhaseWord::PowerCut | PhaseWord::Kill => {
                 let end = match kind.value {
@@ -57,15 +61,15 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
                 (PhaseKind::PowerCut(cuts::power_cut(phase, work, end, settle)), None)
             }
         };
-        let time = or(&phase.time, usual, &phase.span);
-        check_time(&time, &kind, settle);
+        let time = phase.time().or(usual);
+        check_time(time.value(), time.span(&phase.span), &kind, settle);
         let faults = cuts::faults(phase, luns, settle);
         let ranked = ranked(phase, &kind, !faults.is_empty(), settle);
         let against = against(phase, &kind, &phases, settle);
         phases.push(Phase {
             name,
             kind,
-            time: time.value,
+            time: time.value(),
             rest: rest(phase, written, settle),
             ranked,
             against,
@@ -77,18 +81,20 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
 
 /// Idle time before it begins.
 fn rest(phase: &WrittenPhase, written: &WrittenStudy, settle: &mut Settle<'_>) -> Duration {
-    let at = or(&phase.rest, Duration(0), &phase.span);
+    let key = phase.rest();
     let simulated = |stack: &WrittenStack| stack.kind.as_ref().is_some_and(|at| at.value == StackWord::Model);
-    if at.value.0 > 60 * MINUTE {
+    if let Some(at) = key.outside() {
         let message = format!("a phase cannot rest {}", at.value);
         settle.findings.add(&at.span, message, "write at most rest = \"1h\"");
-    } else if at.value.0 > 0 && written.stacks.iter().any(simulated) {
+    } else if let Some(at) = key.written.filter(|at| at.value.0 > 0)
+        && written.stacks.iter().any(simulated)
+    {
         let cure = "remove `rest`, or use stacks that this machine builds";
         settle
             .findings
             .add(&at.span, "a simulated device has nothing to rest from", cure);
     }
-    at.value
+    key.value()
 }
 
 /// Compared between stacks unless the study says no; where it cannot be, or hardly makes sense, unless it says yes.
@@ -113,7 +119,7 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
                 PhaseKind::Tpch(tpch) => tpch.is_curve(),
                 _ => false,
             };
-            return value_or(&phase.ranked, !broken && !curve);
+            return phase.ranked().or_if(broken || curve, false).value();
         }
     };
     if let Some(at) = phase.ranked.as_ref().filter(|at| at.value) {
@@ -122,8 +128,8 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
     false
 }
 
-fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
-    match (time.value, kind) {
+fn check_time(time: Option<Duration>, span: &Span, kind: &PhaseKind, settle: &mut Settle<'_>) {
+    match (time, kind) {
         (Some(_), PhaseKind::PowerCut(cut)) => {
             let (message, what) = match cut.end {
                 End::PowerCut => ("the work of this phase ends with the power", "cut"),
@@ -131,39 +137,35 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
             };
             let cure =
                 format!("remove `time`: say between which times of work the {what} comes, by `earliest` and `latest`");
-            settle.findings.add(&time.span, message, cure);
+            settle.findings.add(span, message, cure);
         }
         (Some(_), PhaseKind::Tpch(_)) => {
             let cure = "remove `time`: it ends with the last question; `limit` says how long one may take";
             settle
                 .findings
-                .add(&time.span, "this phase ends when its questions are answered", cure);
+                .add(span, "this phase ends when its questions are answered", cure);
         }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
             let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, \
                 a rebalance `after` the last extent, a bulk load with the last row";
-            settle
-                .findings
-                .add(&time.span, "this phase ends when its work is done", cure);
+            settle.findings.add(span, "this phase ends when its work is done", cure);
         }
         (Some(Duration(0)), _) => {
-            settle.findings.add(
-                &time.span,
-                "a phase cannot last 0s",
-                "write how long it runs: time = \"60s\"",
-            );
+            settle
+                .findings
+                .add(span, "a phase cannot last 0s", "write how long it runs: time = \"60s\"");
         }
         (None, PhaseKind::Random(random)) if random.work_loop == 0 => {
             let cure = "give it a `time`, or a `work_loop` of operations for each session";
             settle.findings.add(
-                &time.span,
+                span,
                 "this phase never ends: it has neither a time nor a number of operations",
                 cure,
             );
         }
         (None, PhaseKind::Tpcc(_) | PhaseKind::Files(_) | PhaseKind::Redo(_)) => {
             settle.findings.add(
-                &time.span,
+                span,
                 "this phase never ends by itself",
                 "write how long it runs: time = \"60s\"",
             );
@@ -173,42 +175,40 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
 }
 
 /// SLOB's rule for its percentages: 0 to 50, or 100.
-fn percent(written: &Option<At<u64>>, key: &str, usual: u32, home: &Span, settle: &mut Settle<'_>) -> u32 {
-    let value = settle.count(written, key, usual, 0..=100);
+fn percent(key: &Said<'_, u64>, home: &Span, settle: &mut Settle<'_>) -> u32 {
+    let value = settle.count(key);
     if (51..=99).contains(&value) {
-        let span = written.as_ref().map_or(home, |at| &at.span);
-        let message = format!("`{key}` cannot be {value}: SLOB refuses 51 to 99, where its results are not repeatable");
-        settle.findings.add(span, message, "choose 0 to 50, or 100");
+        let why = "SLOB refuses 51 to 99, where its results are not repeatable";
+        let message = format!("`{}` cannot be {value}: {why}", key.key);
+        settle.findings.add(key.span(home), message, "choose 0 to 50, or 100");
     }
     value
 }
 
 fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
     let home = &phase.span;
-    let scan_pct = percent(&phase.scan_pct, "scan_pct", 0, home, settle);
+    let scan_pct = percent(&phase.scan_pct(), home, settle);
     let cut = |at: &At<PhaseWord>| matches!(at.value, PhaseWord::PowerCut | PhaseWord::Kill);
     let cut = phase.kind.as_ref().is_some_and(cut);
-    // SLOB's default, as far as the scans leave room for it; what ends in the middle should have something to lose.
-    let usual = if cut && scan_pct == 0 {
-        100
-    } else {
-        25.min(100 - scan_pct)
-    };
+    // SLOB's default, as far as the scans leave room for it.
+    let update_pct = phase.update_pct();
+    let usual = update_pct.usual.min(u64::from(100 - scan_pct));
+    let update_pct = update_pct.or(usual).or_if(cut && scan_pct == 0, case::CUT_UPDATES);
     let random = Random {
-        update_pct: percent(&phase.update_pct, "update_pct", usual, home, settle),
+        update_pct: percent(&update_pct, home, settle),
         scan_pct,
-        scan_table_size: value_or(&phase.scan_table_size, Bytes(MIB)),
-        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
-        work_unit: settle.count(&phase.work_unit, "work_unit", 64, 1..=1024),
-        work_loop: value_or(&phase.work_loop, 0),
-        redo_stress: value_or(&phase.redo_stress, RedoStress::Lite),
-        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024),
-        think_tm_frequency: settle.count(&phase.think_tm_frequency, "think_tm_frequency", 0, 0..=1_000_000),
-        think_tm_min: value_or(&phase.think_tm_min, Duration(100_000_000)),
-        think_tm_max: value_or(&phase.think_tm_max, Duration(500_000_000)),
+        scan_table_size: phase.scan_table_size().value(),
+        sessions: settle.count(&phase.sessions()),
+        work_unit: settle.count(&phase.work_unit()),
+        work_loop: phase.work_loop().value(),
+        redo_stress: phase.redo_stress().value(),
+        outstanding: settle.count(&phase.outstanding()),
+        think_tm_frequency: settle.count(&phase.think_tm_frequency()),
+        think_tm_min: phase.think_tm_min().value(),
+        think_tm_max: phase.think_tm_max().value(),
         hotspot: hotspot(phase, settle),
-        hot_schema_frequency: settle.count(&phase.hot_schema_frequency, "hot_schema_frequency", 0, 0..=1_000_000),
-        rate: phase.rate.as_ref().and_then(|at| at.value).map(|rate| rate.0),
+        hot_schema_frequency: settle.count(&phase.hot_schema_frequency()),
+        rate: phase.rate().value().map(|rate| rate.0),
     };
     check_random(phase, &random, settle);
     random
@@ -253,13 +253,12 @@ fn check_random(phase: &WrittenPhase, random: &Random, settle: &mut Settle<'_>) 
         }
     }
     check_outstanding(phase, random.outstanding, random.work_unit, settle);
-    if random.scan_table_size.0 < 32 << 10 {
-        let span = phase.scan_table_size.as_ref().map_or(home, |at| &at.span);
-        settle.findings.add(
-            span,
-            format!("a scan of {} is no scan", random.scan_table_size),
-            "write scan_table_size = \"1MiB\"",
-        );
+    let scanned = phase.scan_table_size();
+    if let Some(at) = scanned.outside() {
+        let cure = format!("write {}", scanned.example());
+        settle
+            .findings
+            .add(&at.span, format!("a scan of {} is no scan", at.value), cure);
     }
 }
 
@@ -275,14 +274,13 @@ fn check_outstanding(phase: &WrittenPhase, outstanding: u32, work_unit: u32, set
         .add(span.map_or(&phase.span, |at| &at.span), message, cure);
 }
 
-/// Sixteen pages a transaction: large enough that the log is not flushed for each page, small enough for a small cache.
 fn age(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Age {
     let age = Age {
-        passes: settle.count(&phase.passes, "passes", 1, 1..=PASSES_MAX),
-        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
-        work_unit: settle.count(&phase.work_unit, "work_unit", 16, 1..=1024),
-        redo_stress: value_or(&phase.redo_stress, RedoStress::Lite),
-        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024),
+        passes: settle.count(&phase.passes()),
+        sessions: settle.count(&phase.sessions()),
+        work_unit: settle.count(&phase.work_unit().or(case::AGE_PAGES)),
+        redo_stress: phase.redo_stress().value(),
+        outstanding: settle.count(&phase.outstanding()),
     };
     check_outstanding(phase, age.outstanding, age.work_unit, settle);
     age
@@ -290,16 +288,15 @@ fn age(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Age {
 
 /// As much as a small transaction writes; a commit of less than a block costs a block.
 fn redo(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Redo {
-    let at = or(&phase.commit_size, Bytes(512), &phase.span);
-    if !(16..=MIB).contains(&at.value.0) {
+    let size = phase.commit_size();
+    if let Some(at) = size.outside() {
         let message = format!("a commit cannot have {} of redo", at.value);
-        settle
-            .findings
-            .add(&at.span, message, "write commit_size = \"512B\", or 16B to 1MiB");
+        let cure = format!("write {}, or {}", size.example(), size.limits);
+        settle.findings.add(&at.span, message, cure);
     }
     Redo {
-        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
-        commit_size: at.value,
+        sessions: settle.count(&phase.sessions()),
+        commit_size: size.value(),
     }
 }
 
@@ -356,7 +353,7 @@ fn hotspot(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Hotspot> {
         return None;
     }
     let hotspot = match &phase.hotspot {
-        Some(written) => from_table(written.as_ref()?, settle),
+        Some(written) => from_table(written.as_ref()?, phase, settle),
         None => from_flat(flat, alone, settle)?,
     };
     let span = phase
@@ -373,15 +370,21 @@ fn hotspot(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Hotspot> {
     Some(hotspot)
 }
 
-fn from_table(written: &WrittenHotspot, settle: &mut Settle<'_>) -> Hotspot {
+fn from_table(written: &WrittenHotspot, phase: &WrittenPhase, settle: &mut Settle<'_>) -> Hotspot {
     let scaled = |at: &Option<At<Bytes>>| Bytes(settle.scaled(at.as_ref().map_or(0, |at| at.value.0)));
     let (size, offset) = (scaled(&written.size), scaled(&written.offset));
     // A malformed size has been reported where it stands; this keeps it from being reported again as empty.
     let size = if written.size.is_none() { Bytes(MIB) } else { size };
+    // As that of SLOB's name.
+    let frequency = Said {
+        key: "frequency",
+        written: written.frequency.as_ref(),
+        ..phase.hotspot_frequency()
+    };
     Hotspot {
         size,
         offset,
-        frequency: settle.count(&written.frequency, "frequency", 1, 1..=1_000_000),
+        frequency: settle.count(&frequency),
     }
 }
 
@@ -401,21 +404,21 @@ fn from_flat(flat: &WrittenPhase, alone: Option<&At<u64>>, settle: &mut Settle<'
         // As SLOB does: FALSE switches the others off without deleting them.
         return None;
     }
-    let size = settle.count(&flat.hotspot_mb, "hotspot_mb", 10, 1..=1 << 24);
-    let offset = settle.count(&flat.hotspot_offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24);
+    let size = settle.count(&flat.hotspot_mb());
+    let offset = settle.count(&flat.hotspot_offset_mb());
     Some(Hotspot {
         size: Bytes(settle.scaled(u64::from(size) * MIB)),
         offset: Bytes(settle.scaled(u64::from(offset) * MIB)),
-        frequency: settle.count(&flat.hotspot_frequency, "hotspot_frequency", 1, 1..=1_000_000),
+        frequency: settle.count(&flat.hotspot_frequency()),
     })
 }
 
 fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
     let home = &phase.span;
-    let usual = schemas.clamp(1, 10) as u32;
-    let users = sql::one_of(&phase.users, "users", settle);
-    let users = settle.count(&users, "users", usual, 1..=65_536);
-    let parallel = settle.count(&phase.parallel, "parallel", 1, 1..=1024);
+    let said = sql::one_of(&phase.users(), settle);
+    let said = said.and_then(|at| settle.within("users", &at, &Limits::from(1..=SCAN_USERS_MAX)));
+    let users = said.unwrap_or(schemas.clamp(1, case::SCAN_USERS) as u32);
+    let parallel = settle.count(&phase.parallel());
     if u64::from(users) > schemas {
         let span = phase.users.as_ref().map_or(home, |at| &at.span);
         let message = format!("{users} users cannot be scanned: there are {schemas} schemas");
@@ -436,7 +439,7 @@ fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
     }
     Scan {
         users,
-        degree: settle.count(&phase.degree, "degree", 1, 1..=1024),
+        degree: settle.count(&phase.degree()),
         parallel,
     }
 }

@@ -3,17 +3,13 @@
 //! Takes the phases as written; gives [`Tpch`]. Prevents: two phases of one trial that ask tables of unlike scale, of
 //! which only one was loaded, and users beside streams.
 
-use super::settle::{MINUTE, Settle, value_or};
-use super::sql::{USERS_MAX, counts};
-use crate::study::{Tpch, TpchRun, TpchText};
-use crate::units::Duration;
+use super::settle::Settle;
+use super::sql::counts;
+use crate::study::{Tpch, TpchRun};
 use crate::written::{At, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
 
-/// The least scale: below it one supplier has the same part twice.
-const SCALE_MIN: f64 = 0.01;
-
-/// The most pairs of refresh functions.
-const REFRESH_MAX: u32 = 64;
+/// Users of a phase, each with a session of the server.
+const USERS_MAX: u64 = 1000;
 
 /// The scale: what the first phase that says one says.
 pub(super) struct Loaded {
@@ -29,8 +25,10 @@ impl Loaded {
             .filter(is)
             .filter_map(|phase| phase.scale.as_ref())
             .collect();
+        let no_phase = WrittenPhase::default();
+        let key = no_phase.scale();
         let Some(first) = said.first() else {
-            return Loaded { scale: SCALE_MIN };
+            return Loaded { scale: key.usual };
         };
         for one in &said {
             if (one.value - first.value).abs() > 0.0 {
@@ -44,36 +42,35 @@ impl Loaded {
         }
         // Below, a supplier has the same part twice.
         let hundredths = first.value * 100.0;
-        if !(SCALE_MIN..=100.0).contains(&first.value) || (hundredths - hundredths.round()).abs() > 1e-6 {
+        if !key.limits.hold(&first.value) || (hundredths - hundredths.round()).abs() > 1e-6 {
             let message = format!("`scale` cannot be {}", first.value);
-            let cure = "write a number from 0.01 to 100 with at most two places: scale = 0.3";
+            let limits = &key.limits;
+            let cure = format!("write a number from {limits} with at most two places: scale = 0.3");
             settle.findings.add(&first.span, message, cure);
-            return Loaded { scale: SCALE_MIN };
+            return Loaded { scale: key.usual };
         }
         Loaded { scale: first.value }
     }
 }
 
 pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_>) -> Tpch {
-    let limit = value_or(&phase.limit, Duration(10 * MINUTE));
-    if let Some(at) = phase.limit.as_ref().filter(|at| at.value.0 == 0) {
-        settle
-            .findings
-            .add(&at.span, "no question is answered in 0s", "write limit = \"10m\"");
+    let limit = phase.limit();
+    if let Some(at) = limit.written.filter(|at| at.value.0 == 0) {
+        let cure = format!("write {}", limit.example());
+        settle.findings.add(&at.span, "no question is answered in 0s", cure);
     }
     Tpch {
         scale: loaded.scale,
         run: run(phase, settle),
-        text: value_or(&phase.text, TpchText::Grouped),
-        limit,
-        refresh: settle.count(&phase.refresh, "refresh", 0, 0..=REFRESH_MAX),
+        text: phase.text().value(),
+        limit: limit.value(),
+        refresh: settle.count(&phase.refresh()),
     }
 }
 
 fn run(phase: &WrittenPhase, settle: &mut Settle<'_>) -> TpchRun {
     let several = phase.streams.is_some() || phase.users.is_some();
-    let usual = if several { RunWord::Throughput } else { RunWord::Power };
-    let run = value_or(&phase.run, usual);
+    let run = phase.run().or_if(several, RunWord::Throughput).value();
     if let (Some(users), Some(_)) = (&phase.users, &phase.streams) {
         let cure = "keep one of them: `streams` ask everything each, `users` ask `each` questions";
         settle
@@ -96,9 +93,9 @@ fn run(phase: &WrittenPhase, settle: &mut Settle<'_>) -> TpchRun {
         }
         (RunWord::Power, _) => TpchRun::Power,
         (RunWord::Throughput, _) if phase.users.is_some() => TpchRun::Users {
-            users: counts(&phase.users, "users", &[100], 1..=USERS_MAX.min(1000), settle),
-            each: settle.count(&phase.each, "each", 2, 1..=22),
+            users: counts(&phase.users(), USERS_MAX, settle),
+            each: settle.count(&phase.each()),
         },
-        (RunWord::Throughput, _) => TpchRun::Streams(settle.count(&phase.streams, "streams", 2, 2..=64)),
+        (RunWord::Throughput, _) => TpchRun::Streams(settle.count(&phase.streams())),
     }
 }

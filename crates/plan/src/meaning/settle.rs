@@ -1,34 +1,18 @@
-//! What every part of the meaning settles alike: defaults, numbers in a range, names, paths, sizes at
-//! the scale of the run.
+//! What every part of the meaning settles alike: numbers within their limits, names, paths, sizes at the scale of the
+//! run.
 //!
 //! Takes written values; gives what holds, and a finding for what cannot. Prevents: two sections that refuse the
 //! same mistake in different words.
 
-use crate::error::{Findings, Span};
+use crate::error::Findings;
 use crate::plain;
 use crate::units::Duration;
-use crate::written::At;
+use crate::written::{At, Limits, Said};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
-/// Slower than that, a phase of some seconds holds too few requests to be judged by.
-const SLOW_MOTION_MAX: u64 = 100;
 pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) const MINUTE: u64 = 60 * SECOND;
 pub(super) const MIB: u64 = 1 << 20;
-
-/// What was written, or the default, standing where the section stands.
-pub(super) fn or<T: Clone>(written: &Option<At<T>>, default: T, home: &Span) -> At<T> {
-    written.clone().unwrap_or_else(|| At {
-        value: default,
-        span: home.clone(),
-    })
-}
-
-/// What was written, or the default, where its place is not asked.
-pub(super) fn value_or<T: Clone>(written: &Option<At<T>>, default: T) -> T {
-    written.as_ref().map_or(default, |at| at.value.clone())
-}
 
 /// Turns written values into settled ones.
 pub(super) struct Settle<'f> {
@@ -51,53 +35,48 @@ impl<'f> Settle<'f> {
         scaled(bytes, self.factor)
     }
 
-    /// A whole number within `range`, as the default is.
-    pub(super) fn count(
-        &mut self,
-        written: &Option<At<u64>>,
-        key: &str,
-        default: u32,
-        range: RangeInclusive<u32>,
-    ) -> u32 {
-        let Some(at) = written else { return default };
-        match u32::try_from(at.value) {
-            Ok(value) if range.contains(&value) => value,
-            _ => {
-                let cure = format!("write a whole number from {} to {}", range.start(), range.end());
-                self.findings
-                    .add(&at.span, format!("`{key}` cannot be {}", at.value), cure);
-                default
-            }
+    /// A whole number within the limits of its key, as the default is.
+    pub(super) fn count(&mut self, key: &Said<'_, u64>) -> u32 {
+        let said = key.written.and_then(|at| self.within(key.key, at, &key.limits));
+        said.unwrap_or(key.usual as u32)
+    }
+
+    /// A whole number within the limits of its key, if it was said.
+    pub(super) fn count_if_said(&mut self, key: &Said<'_, u64, u64, ()>) -> Option<u32> {
+        let said = self.within(key.key, key.written?, &key.limits);
+        said.or(key.limits.least.map(|least| least as u32))
+    }
+
+    /// A whole number within these limits.
+    pub(super) fn within(&mut self, key: &str, at: &At<u64>, limits: &Limits<u64>) -> Option<u32> {
+        let value = u32::try_from(at.value).ok().filter(|_| limits.hold(&at.value));
+        if value.is_none() {
+            let cure = format!("write a whole number from {limits}");
+            self.findings
+                .add(&at.span, format!("`{key}` cannot be {}", at.value), cure);
         }
+        value
     }
 
     /// How long a stack works at a time.
-    pub(super) fn stint(&mut self, written: &Option<At<Duration>>, home: &Span) -> Duration {
-        let at = or(written, crate::turns::STINT, home);
-        if !crate::turns::STINTS.contains(&at.value) {
-            let (least, most) = (crate::turns::STINTS.start(), crate::turns::STINTS.end());
-            self.findings.add(
-                &at.span,
-                format!("a stint cannot last {}", at.value),
-                format!("write {least} to {most}: stint = \"{}\"", crate::turns::STINT),
-            );
-            return crate::turns::STINT;
-        }
-        at.value
+    pub(super) fn stint(&mut self, key: &Said<'_, Duration>) -> Duration {
+        let Some(at) = key.outside() else { return key.value() };
+        let message = format!("a stint cannot last {}", at.value);
+        let cure = format!("write {}: {}", key.limits, key.example());
+        self.findings.add(&at.span, message, cure);
+        key.usual
     }
 
     /// How many times slower than its device a model runs; `None`: a probe finds it.
-    pub(super) fn slow_motion(&mut self, written: &Option<At<Option<u64>>>) -> Option<u32> {
-        let at = written.as_ref()?;
+    pub(super) fn slow_motion(&mut self, key: &Said<'_, u64, Option<u64>>) -> Option<u32> {
+        let at = key.written?;
         let times = at.value?;
-        if !(1..=SLOW_MOTION_MAX).contains(&times) {
-            self.findings.add(
-                &at.span,
-                format!("`slow_motion` cannot be {times}"),
-                format!("write 1 to {SLOW_MOTION_MAX}, or \"auto\""),
-            );
+        if !key.limits.hold(&times) {
+            let cure = format!("write {}, or \"auto\"", key.limits);
+            self.findings
+                .add(&at.span, format!("`slow_motion` cannot be {times}"), cure);
         }
-        Some(times.clamp(1, SLOW_MOTION_MAX) as u32)
+        Some(key.limits.nearest(times) as u32)
     }
 
     /// A name that can stand in a table, in a path and in a terminal.
@@ -144,23 +123,22 @@ impl<'f> Settle<'f> {
     }
 
     /// The question, its line breaks made spaces.
-    pub(super) fn question(&mut self, written: &Option<At<String>>) -> String {
-        let Some(at) = written else { return String::new() };
-        let folded = at.value.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !folded.chars().all(plain::shows) {
+    pub(super) fn question(&mut self, key: &Said<'_, String>) -> String {
+        let folded = key.value().split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(at) = key.written.filter(|_| !folded.chars().all(plain::shows)) {
             let message = "the question holds a character that does not show";
             self.findings.add(&at.span, message, "write it as plain text");
         }
         folded
     }
 
-    pub(super) fn published(&mut self, written: &Option<At<Option<String>>>) -> Option<String> {
-        let at = written.as_ref()?;
-        let named = at.value.clone().map(|value| At {
-            value,
-            span: at.span.clone(),
-        });
-        named.is_some().then(|| self.name(&named, "publication"))
+    pub(super) fn published(&mut self, key: &Said<'_, String, Option<String>>) -> Option<String> {
+        let span = key.written?.span.clone();
+        let named = At {
+            value: key.value()?,
+            span,
+        };
+        Some(self.name(&Some(named), "publication"))
     }
 
     /// Reports names that stand more than once; the second is pointed at.

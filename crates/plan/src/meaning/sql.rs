@@ -3,21 +3,19 @@
 //! Takes the phases as written; gives [`Tpcc`] and [`Bulk`]. Prevents: two phases of one trial that work on
 //! companies of unlike size, of which only one was loaded.
 
-use super::settle::{Settle, or, value_or};
-use crate::study::{Bulk, Company, Home, Tpcc};
-use crate::written::{At, Numbers, PhaseWord, WrittenPhase, WrittenStudy};
-use std::ops::RangeInclusive;
+use super::settle::Settle;
+use crate::study::{Bulk, Tpcc};
+use crate::written::{At, Limits, Numbers, PhaseWord, Said, WrittenPhase, WrittenStudy};
 
 /// Users that a phase may have.
-pub(super) const USERS_MAX: u32 = 10_000;
+const USERS_MAX: u64 = 10_000;
+/// Rows of a bulk load.
+const ROWS_MAX: u64 = 1_000_000_000;
 /// Steps of a load curve, row counts of a bulk load.
 const STEPS_MAX: usize = 32;
 
-/// Warehouses and size of the company: what the first phase that says so says.
-pub(super) struct Loaded {
-    warehouses: Option<At<u64>>,
-    company: Option<At<Company>>,
-}
+/// A phase whose warehouses and size of the company are what the first phase that says so says.
+pub(super) struct Loaded(WrittenPhase);
 
 impl Loaded {
     pub(super) fn of(written: &WrittenStudy, settle: &mut Settle<'_>) -> Loaded {
@@ -25,9 +23,10 @@ impl Loaded {
             let is = |phase: &&WrittenPhase| phase.kind.as_ref().is_some_and(|at| at.value == PhaseWord::Tpcc);
             written.phases.iter().filter(is)
         };
-        let loaded = Loaded {
+        let loaded = WrittenPhase {
             warehouses: tpcc().find_map(|phase| phase.warehouses.clone()),
             company: tpcc().find_map(|phase| phase.company.clone()),
+            ..WrittenPhase::default()
         };
         for phase in tpcc() {
             let cure = "write the same number in all phases of this kind, or in the first one only";
@@ -50,62 +49,50 @@ impl Loaded {
                 );
             }
         }
-        loaded
+        Loaded(loaded)
     }
 }
 
-fn single(written: &Option<At<Numbers>>) -> Option<At<u64>> {
-    let at = written.as_ref()?;
-    let [only] = at.value.0.as_slice() else { return None };
-    Some(At {
-        value: *only,
-        span: at.span.clone(),
-    })
+/// The one number that a key of this phase must hold, if it was said.
+pub(super) fn one_of(key: &Said<'_, Numbers>, settle: &mut Settle<'_>) -> Option<At<u64>> {
+    let at = key.written?;
+    let [value] = *at.value.0.as_slice() else {
+        let message = format!("`{}` takes one number here", key.key);
+        settle
+            .findings
+            .add(&at.span, message, format!("write {} = 10", key.key));
+        return None;
+    };
+    let span = at.span.clone();
+    Some(At { value, span })
 }
 
-/// The one number that a key of this phase must hold.
-pub(super) fn one_of(written: &Option<At<Numbers>>, key: &str, settle: &mut Settle<'_>) -> Option<At<u64>> {
-    let one = single(written);
-    if let (Some(at), None) = (written, &one) {
-        let message = format!("`{key}` takes one number here");
-        settle.findings.add(&at.span, message, format!("write {key} = 10"));
-    }
-    one
-}
-
-/// Each number of a list, within `range`.
-pub(super) fn counts(
-    written: &Option<At<Numbers>>,
-    key: &str,
-    usual: &[u32],
-    range: RangeInclusive<u32>,
-    settle: &mut Settle<'_>,
-) -> Vec<u32> {
-    let Some(at) = written else { return usual.to_vec() };
+/// Each number of a list, from 1 to `most`.
+pub(super) fn counts(key: &Said<'_, Numbers>, most: u64, settle: &mut Settle<'_>) -> Vec<u32> {
+    let number = |number: &u64| u32::try_from(*number).unwrap_or(u32::MAX);
+    let usual = || key.usual.0.iter().map(number).collect();
+    let Some(at) = key.written else { return usual() };
     if at.value.0.is_empty() || at.value.0.len() > STEPS_MAX {
-        let message = format!("`{key}` lists {} numbers", at.value.0.len());
+        let message = format!("`{}` lists {} numbers", key.key, at.value.0.len());
         settle
             .findings
             .add(&at.span, message, format!("write 1 to {STEPS_MAX} of them"));
-        return usual.to_vec();
+        return usual();
     }
+    let limits = Limits::from(1..=most);
     let mut all = Vec::new();
-    for number in &at.value.0 {
-        let one = Some(At {
-            value: *number,
-            span: at.span.clone(),
-        });
-        all.push(settle.count(&one, key, usual[0], range.clone()));
+    for value in &at.value.0 {
+        let (value, span) = (*value, at.span.clone());
+        all.push(settle.within(key.key, &At { value, span }, &limits).unwrap_or(1));
     }
     all
 }
 
 pub(super) fn tpcc(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_>) -> Tpcc {
-    let home = &phase.span;
-    let rate = phase.rate.as_ref().and_then(|at| at.value).map(|rate| rate.0);
-    let think_time = or(&phase.think_time, false, home);
+    let rate = phase.rate().value().map(|rate| rate.0);
+    let think_time = phase.think_time().value();
     if let Some(at) = phase.rate.as_ref().filter(|at| at.value.is_some()) {
-        if think_time.value {
+        if think_time {
             let cure = "keep one of them: `rate` for arrivals on a schedule, `think_time` for users that pause";
             settle
                 .findings
@@ -117,21 +104,19 @@ pub(super) fn tpcc(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_
         }
     }
     Tpcc {
-        users: counts(&phase.users, "users", &[100], 1..=USERS_MAX, settle),
-        warehouses: settle.count(&loaded.warehouses, "warehouses", 10, 1..=1_000_000),
-        company: loaded.company.as_ref().map_or(Company::Full, |at| at.value),
-        home: value_or(&phase.home, Home::Fixed),
-        think_time: think_time.value,
+        users: counts(&phase.users(), USERS_MAX, settle),
+        warehouses: settle.count(&loaded.0.warehouses()),
+        company: loaded.0.company().value(),
+        home: phase.home().value(),
+        think_time,
         rate,
     }
 }
 
 pub(super) fn bulk(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Bulk {
-    let rows = counts(&phase.rows, "rows", &[10_000, 100_000], 1..=1_000_000_000, settle);
+    let rows = counts(&phase.rows(), ROWS_MAX, settle);
     Bulk {
         rows: rows.into_iter().map(u64::from).collect(),
-        commit_every: settle
-            .count(&phase.commit_every, "commit_every", 100, 1..=1_000_000)
-            .into(),
+        commit_every: settle.count(&phase.commit_every()).into(),
     }
 }

@@ -4,19 +4,14 @@
 //! has, and a compression that the report does not know of. What tools may be asked for stands in `options`.
 
 use super::file_systems::file_system;
-use super::settle::{MIB, SECOND, Settle, or, value_or};
+use super::settle::{MIB, Settle};
 use super::{engines, server_url};
-use crate::error::Span;
 use crate::study::{
-    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystemKind, Inject, LunSet, Manager, Model, Redundancy, Stack,
-    StackKind, Stripe,
+    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystemKind, Inject, LunSet, Manager, Model, Stack, StackKind,
 };
-use crate::units::{ByteRate, Bytes, Duration, Share};
-use crate::written::{At, StackWord, Word, WrittenStack, WrittenStudy};
+use crate::units::Bytes;
+use crate::written::{At, Said, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
-
-/// More are more processes than a host has use for.
-pub(super) const INSTANCES_MAX: u32 = 64;
 
 pub(super) fn resolve(
     written: &WrittenStudy,
@@ -25,24 +20,21 @@ pub(super) fn resolve(
     settle: &mut Settle<'_>,
 ) -> Vec<Stack> {
     settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
-    let page = value_or(&written.database.engine.page, Bytes(8 << 10));
+    let page = written.database.engine.page().value();
     let mut stacks = Vec::new();
     for stack in &written.stacks {
         let Some(kind) = &stack.kind else { continue };
         let engine = engines::of(stack, written, budget, settle);
-        // A server reads and writes as it was built to; what we open ourselves goes around the page cache.
-        let usual = match engine {
-            // A file server does as the kernel does.
-            Engine::Postgres(_) | Engine::Files(_) => Access::Buffered,
-            Engine::Pages | Engine::Sqlite(_) => Access::Direct,
-        };
+        // A server reads and writes as it was built to, a file server as the kernel does; what we open ourselves goes
+        // around the page cache.
+        let of_a_server = matches!(engine, Engine::Postgres(_) | Engine::Files(_));
         stacks.push(Stack {
             name: settle.name(&stack.name, "stack"),
             kind: kind_of(stack, kind.value, written, (luns, page), settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
-            redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
-            temp: stack.temp.as_ref().and_then(|at| at.value.clone()),
-            access: value_or(&stack.access, usual),
+            redo: stack.redo().value(),
+            temp: stack.temp().value(),
+            access: stack.access().or_if(of_a_server, Access::Buffered).value(),
             inject: inject(stack, settle),
             instances: instances(stack, written, engine == Engine::Pages, settle),
             engine,
@@ -86,43 +78,32 @@ fn kind_of(
             },
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
-        StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),
+        StackWord::Model => StackKind::Model(model(stack, settle)),
     }
 }
 
 fn btrfs(stack: &WrittenStack, luns: &[LunSet], settle: &mut Settle<'_>) -> Btrfs {
     let several = width(luns, &stack.data).is_some_and(|width| width > 1);
-    let usual = if several {
-        BtrfsProfile::Raid0
-    } else {
-        BtrfsProfile::Single
-    };
     Btrfs {
-        profile: value_or(&stack.profile, usual),
+        profile: stack.profile().or_if(several, BtrfsProfile::Raid0).value(),
         compress: compress(stack, settle),
-        nodatacow: value_or(&stack.nodatacow, false),
+        nodatacow: stack.nodatacow().value(),
     }
 }
 
 fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> DiskGroup {
-    let au = or(&stack.au, Bytes(MIB), &stack.span);
-    if !au.value.0.is_power_of_two() || !(MIB..=64 * MIB).contains(&au.value.0) {
-        settle.findings.add(
-            &au.span,
-            format!("`au` is {}, no power of two from 1 to 64 MiB", au.value),
-            "write au = \"1MiB\", or 2, 4, 8, 16, 32 or 64",
-        );
+    let au = stack.au();
+    if let Some(at) = au.odd() {
+        let message = format!("`au` is {}, no power of two from 1 to 64 MiB", at.value);
+        let cure = format!("write {}, or 2, 4, 8, 16, 32 or 64", au.example());
+        settle.findings.add(&at.span, message, cure);
     }
-    let failure_groups = stack
-        .failure_groups
-        .as_ref()
-        .map(|_| settle.count(&stack.failure_groups, "failure_groups", 2, 2..=256));
     DiskGroup {
-        redundancy: value_or(&stack.redundancy, Redundancy::External),
-        au: au.value,
-        stripe: value_or(&stack.stripe, Stripe::Coarse),
-        failure_groups,
-        reserve: settle.count(&stack.reserve, "reserve", 0, 0..=63),
+        redundancy: stack.redundancy().value(),
+        au: au.value(),
+        stripe: stack.stripe().value(),
+        failure_groups: settle.count_if_said(&stack.failure_groups()),
+        reserve: settle.count(&stack.reserve()),
     }
 }
 
@@ -134,8 +115,8 @@ fn path(stack: &WrittenStack, settle: &mut Settle<'_>) -> PathBuf {
 
 /// The algorithm as btrfs writes it, with its level.
 fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
-    let at = stack.compress.as_ref()?;
-    let algorithm = at.value.clone()?;
+    let key = stack.compress();
+    let (algorithm, at) = (key.value()?, key.written?);
     let (name, level) = algorithm
         .split_once(':')
         .map_or((algorithm.as_str(), None), |(n, l)| (n, Some(l)));
@@ -164,114 +145,91 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
     Some(format!("{name}:{number}"))
 }
 
-fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {
-    let size = Bytes(settle.scaled(value_or(&written.size, Bytes(4096 * MIB)).0));
-    if size.0 < MIB || !size.0.is_multiple_of(4096) {
-        let span = written.size.as_ref().map_or(home, |at| &at.span);
-        settle.findings.add(
-            span,
-            format!("a device of {size} is too small or no whole number of 4 KiB blocks"),
-            "write a size of some GiB: size = \"4GiB\"",
-        );
+fn model(w: &WrittenStack, settle: &mut Settle<'_>) -> Model {
+    let size = w.size();
+    let bytes = Bytes(settle.scaled(size.value().0));
+    if bytes.0 < MIB || !bytes.0.is_multiple_of(4096) {
+        let message = format!("a device of {bytes} is too small or no whole number of 4 KiB blocks");
+        let cure = format!("write a size of some GiB: {}", size.example());
+        settle.findings.add(size.span(&w.span), message, cure);
     }
-    let service = or(&written.service, Duration(100_000), home);
-    if service.value.0 == 0 || service.value.0 > 10 * SECOND {
-        settle.findings.add(
-            &service.span,
-            format!("a request cannot take {}", service.value),
-            "write 1ns to 10s: service = \"100us\"",
-        );
+    let service = w.service();
+    if let Some(at) = service.outside() {
+        let cure = format!("write {}: {}", service.limits, service.example());
+        settle
+            .findings
+            .add(&at.span, format!("a request cannot take {}", at.value), cure);
     }
-    let spread = or(&written.spread, Share(0.2), home);
-    if spread.value.0 > 10.0 {
-        settle.findings.add(
-            &spread.span,
-            "`spread` is above 10",
-            "write the coefficient of variation, such as 0.2",
-        );
+    if let Some(at) = w.spread().outside() {
+        let cure = "write the coefficient of variation, such as 0.2";
+        settle.findings.add(&at.span, "`spread` is above 10", cure);
     }
-    let drift = or(&written.drift, Share(0.0), home);
-    if drift.value.0 > 10.0 {
-        settle.findings.add(
-            &drift.span,
-            "`drift` is above 10",
-            "write by which share service gets longer in a minute, such as \"5%\"",
-        );
+    if let Some(at) = w.drift().outside() {
+        let cure = "write by which share service gets longer in a minute, such as \"5%\"";
+        settle.findings.add(&at.span, "`drift` is above 10", cure);
     }
-    let transfer = or(&written.transfer, ByteRate(1_000_000_000), home);
-    if transfer.value.0 == 0 {
-        settle.findings.add(
-            &transfer.span,
-            "nothing can be transferred at 0 bytes a second",
-            "write transfer = \"500MB/s\"",
-        );
+    let transfer = w.transfer();
+    if let Some(at) = transfer.written.filter(|at| at.value.0 == 0) {
+        let message = "nothing can be transferred at 0 bytes a second";
+        settle.findings.add(&at.span, message, "write transfer = \"500MB/s\"");
     }
-    let cached = or(&written.cached, Share(0.0), home);
-    if cached.value.0 > 1.0 {
-        settle.findings.add(
-            &cached.span,
-            format!("`cached` is {}, more than all reads", cached.value),
-            "write 0% to 100%",
-        );
+    if let Some(at) = w.cached().outside() {
+        let message = format!("`cached` is {}, more than all reads", at.value);
+        settle.findings.add(&at.span, message, "write 0% to 100%");
     }
-    let flush = or(&written.flush, Duration(200_000), home);
-    if flush.value.0 > 10 * SECOND {
-        settle.findings.add(
-            &flush.span,
-            format!("a flush cannot take {}", flush.value),
-            "write at most 10s: flush = \"200us\"",
-        );
+    let flush = w.flush();
+    if let Some(at) = flush.outside() {
+        let cure = format!("write {}: {}", flush.limits, flush.example());
+        settle
+            .findings
+            .add(&at.span, format!("a flush cannot take {}", at.value), cure);
     }
     Model {
-        size,
-        service: service.value,
-        spread: spread.value.0,
-        parallel: settle.count(&written.parallel, "parallel", 8, 1..=4096),
-        flush: flush.value,
-        transfer: Bytes(transfer.value.0),
-        cached: cached.value,
-        drift: drift.value,
+        size: bytes,
+        service: service.value(),
+        spread: w.spread().value().0,
+        parallel: settle.count(&w.parallel()),
+        flush: flush.value(),
+        transfer: Bytes(transfer.value().0),
+        cached: w.cached().value(),
+        drift: w.drift().value(),
     }
 }
 
 /// What the stack says, or what all do; a stack without the page engine has one, and a simulated one too.
 fn instances(stack: &WrittenStack, written: &WrittenStudy, paged: bool, settle: &mut Settle<'_>) -> u32 {
     let simulated = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Model);
-    let of_all = written.instances.as_ref().and_then(|all| all.count.as_ref());
-    let usual = match of_all {
-        // What is wrong with it was said where it stands.
-        Some(at) if paged && !simulated => at.value.clamp(1, INSTANCES_MAX.into()) as u32,
-        _ => 1,
-    };
-    settle.count(&stack.instances, "instances", usual, 1..=INSTANCES_MAX)
+    let of_all = written.instances.as_ref().filter(|_| paged && !simulated);
+    // What is wrong with it was said where it stands.
+    let usual = of_all.map_or(1, |all| all.count().limits.nearest(all.count().value()));
+    settle.count_if_said(&stack.instances()).unwrap_or(usual as u32)
 }
 
 fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
-    let late = or(&stack.inject.late, Share(0.0), &stack.span);
-    if late.value.0 > 100.0 {
-        settle.findings.add(
-            &late.span,
-            format!("`late` is {}", late.value),
-            "write how much longer each I/O takes: late = \"20%\"",
-        );
+    let w = &stack.inject;
+    if let Some(at) = w.late().outside() {
+        let cure = "write how much longer each I/O takes: late = \"20%\"";
+        settle.findings.add(&at.span, format!("`late` is {}", at.value), cure);
     }
-    let mut nth = |written: &Option<At<Option<u64>>>, key: &str| {
-        let at = written.as_ref()?;
-        if at.value == Some(0) {
-            let cure = format!("count from 1: {key} = 1000");
-            settle.findings.add(&at.span, "there is no I/O number 0", &cure);
+    let mut nth = |key: Said<'_, u64, Option<u64>>| {
+        let nth = key.value()?;
+        if let Some(at) = key.written.filter(|_| !key.limits.hold(&nth)) {
+            let cure = format!("count from 1: {} = 1000", key.key);
+            settle
+                .findings
+                .add(&at.span, format!("there is no I/O number {nth}"), cure);
         }
-        at.value
+        Some(nth)
     };
     Inject {
-        late: late.value.0,
-        error_at: nth(&stack.inject.error_at, "error_at"),
-        short_at: nth(&stack.inject.short_at, "short_at"),
-        stall_at: nth(&stack.inject.stall_at, "stall_at"),
-        stall: value_or(&stack.inject.stall, Duration(1_000_000_000)),
-        late_from: stack.inject.late_from.as_ref().map_or(0, |at| at.value),
-        flush_lost: stack.inject.flush_lost.as_ref().is_some_and(|at| at.value),
-        same_verifier: stack.inject.same_verifier.as_ref().is_some_and(|at| at.value),
+        late: w.late().value().0,
+        error_at: nth(w.error_at()),
+        short_at: nth(w.short_at()),
+        stall_at: nth(w.stall_at()),
+        stall: w.stall().value(),
+        late_from: w.late_from().value(),
+        flush_lost: w.flush_lost().value(),
+        same_verifier: w.same_verifier().value(),
     }
 }
 

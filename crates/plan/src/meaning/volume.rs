@@ -4,21 +4,18 @@
 //! beside, and a tool that refuses in the middle of a study.
 
 use super::file_systems::file_system;
-use super::settle::{MIB, Settle, or, value_or};
+use super::settle::{MIB, Settle};
 use crate::error::{Findings, Span};
 use crate::study::{
     FileSystem, FileSystemKind, LunSet, LunSource, Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume,
 };
 use crate::units::Bytes;
-use crate::written::{At, VolumeTop, WrittenStack};
-
-/// What stripes and chunks may have.
-const STRIPES: std::ops::RangeInclusive<u64> = 4 << 10..=4 << 20;
+use crate::written::{At, Said, VolumeTop, WrittenStack};
 
 pub(super) fn lvm(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
     let keys = &w.volume;
-    let layout = value_or(&keys.layout, LvmLayout::Linear);
-    let (thin, snapshot) = (value_or(&keys.thin, false), value_or(&keys.snapshot, Snapshot::None));
+    let layout = keys.layout().value();
+    let (thin, snapshot) = (keys.thin().value(), keys.snapshot().value());
     if layout != LvmLayout::Striped {
         let cure = "remove it, or write layout = \"striped\"";
         refuse(&keys.stripes, "`stripes` belongs to layout = \"striped\"", cure, settle);
@@ -64,22 +61,22 @@ pub(super) fn lvm(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
         }
         _ => {}
     }
-    let stripes = keys.stripes.as_ref();
     let lvm = Lvm {
         layout,
-        stripes: stripes.map(|_| settle.count(&keys.stripes, "stripes", 2, 2..=64)),
-        stripe_size: size(&keys.stripe_size, "stripe_size", 64 << 10, &w.span, settle),
+        stripes: settle.count_if_said(&keys.stripes()),
+        stripe_size: size(&keys.stripe_size(), settle),
         thin,
         snapshot,
-        resync: value_or(&keys.resync, Resync::Wait),
+        resync: keys.resync().value(),
     };
     volume(w, Manager::Lvm(lvm), top, settle)
 }
 
 pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
     let keys = &w.volume;
-    let level = value_or(&keys.level, MdLevel::Raid0);
-    let resync = value_or(&keys.resync, Resync::Wait);
+    // Where it says none, that was reported.
+    let level = keys.level.as_ref().map_or(MdLevel::Raid0, |at| at.value);
+    let resync = keys.resync().value();
     match level {
         MdLevel::Raid0 => {
             let cure = "remove it, or write another `level`";
@@ -108,9 +105,9 @@ pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
     }
     let md = Md {
         level,
-        chunk: size(&keys.chunk, "chunk", 512 << 10, &w.span, settle),
+        chunk: size(&keys.chunk(), settle),
         resync,
-        bitmap: value_or(&keys.bitmap, false),
+        bitmap: keys.bitmap().value(),
     };
     let top = top(w, settle);
     volume(w, Manager::Md(md), top, settle)
@@ -118,7 +115,7 @@ pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
 
 /// With the reserve, which a volume must be able to use.
 fn volume(w: &WrittenStack, manager: Manager, top: Option<FileSystem>, settle: &mut Settle<'_>) -> Volume {
-    let reserve = settle.count(&w.reserve, "reserve", 0, 0..=63);
+    let reserve = settle.count(&w.reserve());
     let volume = Volume { manager, top, reserve };
     if let Some(why) = volume.holds_fast().filter(|_| reserve > 0) {
         let message = format!("a reserve is of no use here: {why}");
@@ -138,19 +135,18 @@ fn refuse<T>(written: &Option<At<T>>, message: &str, cure: &str, settle: &mut Se
     }
 }
 
-fn size(written: &Option<At<Bytes>>, key: &str, usual: u64, home: &Span, settle: &mut Settle<'_>) -> Bytes {
-    let size = or(written, Bytes(usual), home);
-    if !size.value.0.is_power_of_two() || !STRIPES.contains(&size.value.0) {
-        let message = format!("`{key}` is {}, no power of two from 4 KiB to 4 MiB", size.value);
+fn size(key: &Said<'_, Bytes>, settle: &mut Settle<'_>) -> Bytes {
+    if let Some(at) = key.odd() {
+        let message = format!("`{}` is {}, no power of two from 4 KiB to 4 MiB", key.key, at.value);
         settle
             .findings
-            .add(&size.span, message, format!("write {key} = \"{}\"", Bytes(usual)));
+            .add(&at.span, message, format!("write {}", key.example()));
     }
-    size.value
+    key.value()
 }
 
 fn top(w: &WrittenStack, settle: &mut Settle<'_>) -> Option<FileSystem> {
-    let kind = match value_or(&w.volume.fs, VolumeTop::Ext4) {
+    let kind = match w.volume.fs().value() {
         VolumeTop::Ext4 => FileSystemKind::Ext4,
         VolumeTop::Xfs => FileSystemKind::Xfs,
         VolumeTop::None => {

@@ -2,19 +2,15 @@
 //!
 //! Prevents: a property that the chosen way ignores, and a cache that is larger than the memory it is to be taken from.
 
-use super::settle::{MIB, Settle, or, value_or};
+use super::settle::{MIB, Settle};
 use crate::error::{Findings, Span};
 use crate::space::over_budget;
-use crate::study::{RedoAs, Stack, Study, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use crate::study::{Stack, Study, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use crate::units::Bytes;
-use crate::written::{At, WrittenStack, WrittenZfs};
+use crate::written::{At, Said, Spans, TUNED, WrittenStack, WrittenZfs};
 
-/// The least maximum of the cache that OpenZFS takes, and the least minimum.
+/// The least maximum of the cache that OpenZFS takes.
 const ARC_LEAST: u64 = 64 * MIB;
-const ARC_MIN_LEAST: u64 = 33 * MIB;
-const ARC_USUAL: u64 = 256 * MIB;
-/// What a distance of read-ahead may be: a number of 32 bits in OpenZFS.
-const DISTANCE: std::ops::RangeInclusive<u64> = 128 << 10..=1 << 30;
 
 /// Values of properties that OpenZFS 2.1 has.
 const COMPRESSIONS: &[&str] = &[
@@ -49,43 +45,44 @@ const BIASES: &[&str] = &["latency", "throughput"];
 const SYNCS: &[&str] = &["standard", "always", "disabled"];
 
 pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) -> Zfs {
-    let (w, home) = (&stack.zfs, &stack.span);
-    let preset = value_or(&w.preset, ZfsPreset::Default);
+    let w = &stack.zfs;
+    let preset = w.preset().value();
     let via = w.via.as_ref().map(|at| at.value);
-    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What
-    // is older than lz4 has lzjb in its place.
-    let (record, compression, cache, bias) = match (preset, via) {
-        (ZfsPreset::Default, _) => (Bytes(128 << 10), "off", "all", "latency"),
-        (ZfsPreset::Tuned, Some(ZfsWay::Fuse)) => (page, "lzjb", "metadata", "throughput"),
-        (ZfsPreset::Tuned, _) => (page, "lz4", "metadata", "throughput"),
+    let tuned = preset == ZfsPreset::Tuned;
+    let compression = match via {
+        Some(ZfsWay::Fuse) => TUNED.compression_of_fuse,
+        _ => TUNED.compression,
     };
-    let mut word = |key: &str, written: &Option<At<String>>, usual: &str, words: &[&str]| -> String {
-        let at = or(written, usual.to_string(), home);
-        if !words.contains(&at.value.as_str()) {
-            let message = format!("`{key}` is {:?}, which OpenZFS 2.1 does not have", at.value);
+    // Of these words, or, under `preset = "tuned"`, another default.
+    let mut word = |key: Said<'_, String>, of_tuned: Option<&str>, words: &[&str]| -> String {
+        if let Some(at) = key.written.filter(|at| !words.contains(&at.value.as_str())) {
+            let message = format!("`{}` is {:?}, which OpenZFS 2.1 does not have", key.key, at.value);
             settle
                 .findings
                 .add(&at.span, message, format!("write one of: {}", words.join(", ")));
         }
-        at.value
+        match of_tuned.filter(|_| tuned) {
+            Some(usual) => key.or(usual.to_string()).value(),
+            None => key.value(),
+        }
     };
     let zfs = Zfs {
         via,
         preset,
-        vdevs: value_or(&w.vdevs, Vdevs::Stripe),
-        compression: word("compression", &w.compression, compression, COMPRESSIONS),
-        checksum: word("checksum", &w.checksum, "on", CHECKSUMS),
-        primarycache: word("primarycache", &w.primarycache, cache, CACHES),
-        logbias: word("logbias", &w.logbias, bias, BIASES),
-        sync: word("sync", &w.sync, "standard", SYNCS),
-        ashift: settle.count(&w.ashift, "ashift", 12, 9..=16),
-        recordsize: value_or(&w.recordsize, record),
+        vdevs: w.vdevs().value(),
+        compression: word(w.compression(), Some(compression), COMPRESSIONS),
+        checksum: word(w.checksum(), None, CHECKSUMS),
+        primarycache: word(w.primarycache(), Some(TUNED.primarycache), CACHES),
+        logbias: word(w.logbias(), Some(TUNED.logbias), BIASES),
+        sync: word(w.sync(), None, SYNCS),
+        ashift: settle.count(&w.ashift()),
+        recordsize: w.recordsize().or_if(tuned, page).value(),
         atime: atime(&w.atime, settle.findings),
-        prefetch: value_or(&w.prefetch, true),
+        prefetch: w.prefetch().value(),
         prefetch_distance: w.prefetch_distance.as_ref().map(|at| at.value),
-        arc_max: value_or(&w.arc_max, Bytes(ARC_USUAL)),
+        arc_max: w.arc_max().value(),
         arc_min: w.arc_min.as_ref().map(|at| at.value),
-        redo_as: value_or(&w.redo_as, RedoAs::Pool),
+        redo_as: w.redo_as().value(),
     };
     refused(stack, &zfs, settle.findings);
     zfs
@@ -106,22 +103,8 @@ fn atime(written: &Option<At<String>>, findings: &mut Findings) -> Option<bool> 
 
 /// What the way that the study names does not have of what it asks.
 fn way_lacks(w: &WrittenZfs, home: &Span, zfs: &Zfs, way: ZfsWay, findings: &mut Findings) {
-    let span = |key: &str| -> Option<&Span> {
-        match key {
-            "compression" => w.compression.as_ref().map(|at| &at.span),
-            "checksum" => w.checksum.as_ref().map(|at| &at.span),
-            "sync" => w.sync.as_ref().map(|at| &at.span),
-            "recordsize" => w.recordsize.as_ref().map(|at| &at.span),
-            "ashift" => w.ashift.as_ref().map(|at| &at.span),
-            "arc_max" => w.arc_max.as_ref().map(|at| &at.span),
-            "prefetch_distance" => w.prefetch_distance.as_ref().map(|at| &at.span),
-            "arc_min" => w.arc_min.as_ref().map(|at| &at.span),
-            "atime" => w.atime.as_ref().map(|at| &at.span),
-            _ => None,
-        }
-    };
     for lack in zfs.lacks(way) {
-        findings.add(span(lack.key).unwrap_or(home), lack.why, lack.cure);
+        findings.add(w.span_of(lack.key).unwrap_or(home), lack.why, lack.cure);
     }
     if let (ZfsWay::Fuse, Some(at)) = (way, w.sync.as_ref().filter(|at| at.value == "standard")) {
         let cure = "remove it: what it has is what other versions call \"standard\"";
@@ -135,17 +118,15 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
     if let Some(way) = zfs.via {
         way_lacks(w, home, zfs, way, findings);
     }
-    let record = w.recordsize.as_ref().map_or(home, |at| &at.span);
-    if !zfs.recordsize.0.is_power_of_two() || !(512..=MIB).contains(&zfs.recordsize.0) {
+    let record = w.recordsize();
+    if !zfs.recordsize.0.is_power_of_two() || !record.limits.hold(&zfs.recordsize) {
         let message = format!(
             "`recordsize` is {}, no power of two from 512 bytes to 1 MiB",
             zfs.recordsize
         );
-        findings.add(record, message, "write recordsize = \"8KiB\"");
+        findings.add(record.span(home), message, "write recordsize = \"8KiB\"");
     }
-    if let Some(at) = &w.prefetch_distance {
-        distance(at, zfs.prefetch, findings);
-    }
+    distance(&w.prefetch_distance(), zfs.prefetch, findings);
     let arc = w.arc_max.as_ref().map_or(home, |at| &at.span);
     if zfs.arc_max.0 < ARC_LEAST && zfs.via != Some(ZfsWay::Fuse) {
         let message = format!("`arc_max` is {}, and OpenZFS ignores less than 64 MiB", zfs.arc_max);
@@ -155,8 +136,9 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
             "write arc_max = \"64MiB\", and keep data out of it: primarycache = \"metadata\"",
         );
     }
-    if let Some(at) = w.arc_min.as_ref().filter(|_| zfs.via != Some(ZfsWay::Fuse))
-        && (at.value.0 < ARC_MIN_LEAST || at.value >= zfs.arc_max)
+    let arc_min = w.arc_min();
+    if let Some(at) = arc_min.written.filter(|_| zfs.via != Some(ZfsWay::Fuse))
+        && (arc_min.outside().is_some() || at.value >= zfs.arc_max)
     {
         let message = format!("`arc_min` is {}, not from 33 MiB to less than `arc_max`", at.value);
         findings.add(
@@ -178,11 +160,12 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
 }
 
 /// How far is read ahead: a size that OpenZFS takes, of a pool that reads ahead.
-fn distance(at: &At<Bytes>, prefetch: bool, findings: &mut Findings) {
+fn distance(key: &Said<'_, Bytes, Bytes, ()>, prefetch: bool, findings: &mut Findings) {
+    let Some(at) = key.written else { return };
     if !prefetch {
         let message = "`prefetch_distance` has no effect, because `prefetch` is false";
         findings.add(&at.span, message, "remove one of the two");
-    } else if !DISTANCE.contains(&at.value.0) {
+    } else if key.outside().is_some() {
         let message = format!("`prefetch_distance` is {}, not from 128 KiB to 1 GiB", at.value);
         let cure = "write prefetch_distance = \"2MiB\", or leave it out: OpenZFS then reads 64 MiB ahead";
         findings.add(&at.span, message, cure);

@@ -35,6 +35,7 @@ pub use instances::{Instances, Via};
 pub use luns::{LunSet, LunSource};
 pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Redo, Scan};
 pub use random::{Hotspot, Random, RedoStress};
+pub(crate) use stack::WEAKER;
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use volume::{Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};

@@ -30,6 +30,25 @@ settled! {
     }
 }
 
+impl Phase {
+    /// How long pages change in it, or records of the redo log are written; `None`: nothing does, or no time is said.
+    pub(crate) fn updating_time(&self) -> Option<Duration> {
+        match &self.kind {
+            PhaseKind::Random(random) if random.update_pct > 0 => self.time,
+            PhaseKind::Redo(_) => self.time,
+            PhaseKind::Rebalance(change) if change.work.update_pct > 0 => Some(change.windows()),
+            _ => None,
+        }
+    }
+}
+
+impl Rebalance {
+    /// The work before and after it together.
+    pub(crate) fn windows(&self) -> Duration {
+        Duration(self.before.0.saturating_add(self.after.0))
+    }
+}
+
 /// Its time, or that it ends without.
 fn until(phase: &Phase) -> Option<String> {
     let time = || phase.time.shown().unwrap_or_else(|| quoted("none"));
@@ -118,6 +137,11 @@ impl PhaseKind {
         }
     }
 
+    /// Whether it can be interrupted and go on, so that stacks take turns within it.
+    pub(crate) fn takes_turns(&self) -> bool {
+        matches!(self, PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Redo(_))
+    }
+
     /// Whether its work ends like this.
     pub fn is_ended_by(&self, end: End) -> bool {
         self.cut().is_some_and(|cut| cut.end == end)
@@ -187,10 +211,14 @@ asked! {
     age: Age of Age;
     /// Of a copy.
     copy: Copy of Copy;
+    /// Of a change of a disk group or a volume.
+    rebalance: Rebalance of Rebalance;
     /// Of order entry.
     tpcc: Tpcc of Tpcc;
     /// Of decision support.
     tpch: Tpch of Tpch;
+    /// Of a bulk load.
+    bulk: Bulk of Bulk;
     /// Of power cuts and kills.
     cut: PowerCut of PowerCut;
     /// Of file serving.

@@ -49,6 +49,9 @@ pub enum Access {
     Buffered,
 }
 
+/// What works without a model, and is told to whoever asked for a power cut.
+pub(crate) const WEAKER: &str = "kind = \"kill\" is the weaker check that works there";
+
 /// Kinds of stack that this version builds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StackKind {
@@ -147,6 +150,14 @@ impl StackKind {
         }
     }
 
+    /// Likewise, to say what the study leaves to the machine.
+    pub fn pool_mut(&mut self) -> Option<&mut Zfs> {
+        match self {
+            StackKind::Zfs(zfs) => Some(zfs),
+            _ => None,
+        }
+    }
+
     /// The URL of a server that was there.
     pub fn server(&self) -> Option<&str> {
         match self {
@@ -201,6 +212,64 @@ impl StackKind {
             StackKind::Diskgroup(group) => group.reserve,
             StackKind::Volume(volume) => volume.reserve,
             _ => 0,
+        }
+    }
+
+    /// What it leaves of its LUNs' bytes for data: file systems keep some (ext4's reserve alone is 5 %).
+    pub(crate) fn left(&self, bytes: u64) -> u64 {
+        match self {
+            StackKind::Model(_) => bytes,
+            kind if kind.is_raw() => bytes,
+            _ => bytes / 20 * 19,
+        }
+    }
+
+    /// Smallest LUN, in MiB, that it can be made on.
+    pub(crate) fn least_lun_mib(&self) -> u64 {
+        match self {
+            StackKind::FileSystem(made) => made.row().least_lun_mib,
+            // Headers, journal and tables take some allocation units of each disk.
+            StackKind::Diskgroup(group) => (group.au.0.saturating_mul(32) >> 20).max(64),
+            // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
+            StackKind::Zfs(_) => 128,
+            _ => 1,
+        }
+    }
+
+    /// Why it has no files that could be served, if so.
+    pub(crate) fn no_files(&self) -> Option<&'static str> {
+        match self {
+            StackKind::Raw => Some("raw LUNs hold no files"),
+            StackKind::Diskgroup(_) => Some("a disk group holds files of its engine only, which no kernel shows"),
+            StackKind::Zfs(zfs) if zfs.via.is_some_and(|way| !way.has_files()) => {
+                Some("OpenZFS in user space has no files that a kernel shows")
+            }
+            StackKind::Model(_) => Some("a simulated device holds no files"),
+            StackKind::Volume(volume) if volume.is_raw() => Some("a volume without a file system holds no files"),
+            _ => None,
+        }
+    }
+
+    /// Why nothing of it is ours to kill, if so.
+    pub(crate) fn not_killed(&self) -> Option<&'static str> {
+        match self {
+            StackKind::Model(_) => Some("it is simulated, in no process"),
+            StackKind::Server { .. } => Some("its server is somebody else's"),
+            _ => None,
+        }
+    }
+
+    /// Why it has no power that could be cut, and what to use instead, if so.
+    pub(crate) fn not_powered(&self) -> Option<(&'static str, String)> {
+        let instead = "use stacks on LUN sets that have a model";
+        match self {
+            StackKind::Directory { .. } => Some(("it has no LUN set", format!("{instead}; {WEAKER}"))),
+            StackKind::Model(_) => Some(("it has no LUN set", instead.to_string())),
+            StackKind::Server { .. } => {
+                let cure = "let the study make the server, on LUN sets that have a model";
+                Some(("its server is somebody else's", cure.to_string()))
+            }
+            _ => None,
         }
     }
 

@@ -17,13 +17,13 @@ written! {
     /// `[cost]`.
     struct WrittenCost of EngineWord {
         /// what prices are in, up to 8 letters; the report prints it behind each price
-        currency: String = "`\"\"`";
+        currency: String = (String::new());
         /// price of the host
-        host: f64 = "`0.0`";
+        host: f64 = (0.0);
         /// price of each LUN that a stack lies on, those of its redo log too
-        lun: f64 = "`0.0`";
+        lun: f64 = (0.0);
         /// price of each GB (10^9 bytes) of those LUNs, as they are before anything is reduced
-        gb: f64 = "`0.0`";
+        gb: f64 = (0.0);
         /// licences and support, by stack: `licence = { btrfs = 0, "disk group" = 4000 }`; a stack that is not in it
         /// needs none
         licence: Prices => licences "table of numbers" = "";

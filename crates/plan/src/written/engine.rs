@@ -8,39 +8,43 @@ use crate::units::Bytes;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use EngineWord::{Postgres, Sqlite};
+use EngineWord::{Pages, Postgres, Sqlite};
+
+/// Page caches of all connections of SQLite.
+pub(crate) const SQLITE_CACHE: Bytes = Bytes::mib(64);
+/// What PostgreSQL takes by itself.
+pub(crate) const SHARED_BUFFERS: Bytes = Bytes::mib(128);
 
 written! {
     /// Keys of an engine.
     struct WrittenEngine of EngineWord {
         /// `pages`, `sqlite`, `postgres`
-        engine: EngineWord = "`\"pages\"`; on a `server`: `\"postgres\"`";
+        engine: EngineWord = (Pages, "on a `server`" => Postgres);
         /// page engine: 2, 4, 8, 16 or 32 KiB; SQLite: 512 bytes to 64 KiB; PostgreSQL's is 8 KiB
-        page: Bytes = "`\"8KiB\"`";
+        page: Bytes = (Bytes::kib(8));
         /// page engine: buffer cache of the instance, below the budget, at least 128 pages; SQLite: page caches of all
         /// connections, half for the one that writes, the rest for those that read; PostgreSQL: `shared_buffers`
-        cache: Bytes =
-            "pages: `\"256MiB\"`, sqlite: `\"64MiB\"`, at most half the memory budget; \
-             postgres: a quarter of it, with `preset = \"default\"` at most 128 MiB";
-        /// major version, 15 or newer, of those installed
-        version: u64 | "newest" [Postgres] = "`\"newest\"`";
+        cache: Bytes = (Bytes::mib(256), "sqlite:" => SQLITE_CACHE, "postgres:" => SHARED_BUFFERS,
+            else "; at most half the memory budget, of postgres a quarter. With `preset = \"tuned\"` a quarter of it");
+        /// major version, of those installed
+        version: u64 | "newest" [Postgres] = (None, in 15..=99);
         /// `default`: the server's own settings; `tuned`: [those of docs/databases.md](databases.md#settings)
-        preset: Preset [Postgres] = "`\"default\"`";
+        preset: Preset [Postgres] = (Preset::Default);
         /// settings that win over all others, of the [allowed ones](#options-of-tools): `{ max_wal_size =
         /// "4GB" }`. Those of a stack win over those of `[database]`
         settings: Settings [Postgres] = "`{ }`";
         /// checksums on data pages
-        checksums: bool [Postgres] = "`false`";
+        checksums: bool [Postgres] = (false);
         /// or `repeatable read`, `serializable`. SQLite's transactions are serializable
-        isolation: Isolation [Postgres] = "`\"read committed\"`";
+        isolation: Isolation [Postgres] = (Isolation::ReadCommitted);
         /// user of the server when Assay is root; `"auto"`: `postgres`, else `nobody`
-        run_as: String | "auto" [Postgres] = "`\"auto\"`";
+        run_as: String | "auto" [Postgres] = (None);
         /// `wal`, or `delete`: a rollback journal
-        journal: Journal [Sqlite] = "`\"wal\"`";
+        journal: Journal [Sqlite] = (Journal::Wal);
         /// `full`, `normal`, `extra`
-        synchronous: Synchronous [Sqlite] = "`\"full\"`";
+        synchronous: Synchronous [Sqlite] = (Synchronous::Full);
         /// pages in the log after which a commit runs a checkpoint; 0: never
-        wal_autocheckpoint: u64 [Sqlite] = "`1000`";
+        wal_autocheckpoint: u64 [Sqlite] = (1000, in 0..=100_000_000);
     }
 }
 

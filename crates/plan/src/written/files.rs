@@ -5,7 +5,8 @@
 use super::section::Section;
 use super::value::{At, Refusal, Written, type_of};
 use crate::error::{Findings, Span};
-use crate::study::{FileServer, Protocol};
+use crate::shown::{Shown, quoted};
+use crate::study::{FileServer, Limit, LimitOf, Protocol};
 use crate::units::{Bytes, Duration, Rate};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -16,16 +17,16 @@ written! {
     /// `[files]`.
     struct WrittenFiles of Protocol {
         /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP)
-        protocol: Protocol = "`\"posix\"`; with a stack of kind `server`: `\"nfs3\"`";
+        protocol: Protocol = (Protocol::Posix, "with a stack of kind `server`" => Nfs3);
         /// who serves a stack that has no server: `ganesha` (nfs-ganesha, started anew for each phase) or `kernel`
         /// (this version does not start it, and skips such stacks)
-        server: FileServer [Nfs3] = "`\"ganesha\"`";
-        /// TCP connections of all users together, 1 to 64
-        connections: u64 [Nfs3] = "`4`";
-        /// largest read and write: whole KiB, 1 KiB to 1 MiB. Above what the server takes it is refused
-        transfer: Bytes = "`\"8KiB\"`";
-        /// worker threads of the server that is started, 1 to 1024
-        threads: u64 | "auto" [Nfs3] = "`\"auto\"`";
+        server: FileServer [Nfs3] = (FileServer::Ganesha);
+        /// TCP connections of all users together
+        connections: u64 [Nfs3] = (4, in 1..=64);
+        /// largest read and write: whole KiB. Above what the server takes it is refused
+        transfer: Bytes = (Bytes::kib(8), in Bytes::kib(1)..=Bytes::mib(1));
+        /// worker threads of the server that is started
+        threads: u64 | "auto" [Nfs3] = (None, in 1..=1024);
         with {
             /// The header.
             span: Option<Span>,
@@ -92,22 +93,15 @@ impl Written for Load {
     }
 }
 
-/// `until = { response = "15ms", of = "mean" }`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Until {
-    pub(crate) response: Duration,
-    pub(crate) of: crate::study::LimitOf,
-}
-
-impl Written for Until {
+impl Written for Limit {
     const WHAT: &'static str = "a table of `response` and `of`";
     const TYPE: &'static str = "table";
     const EXAMPLE: &'static str = "{ response = \"15ms\", of = \"mean\" }";
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
         let [response, of] = table(value, ["response", "of"], Self::EXAMPLE)?;
-        Ok(Until {
+        Ok(Limit {
             response: Duration::read(response)?,
-            of: crate::study::LimitOf::read(of)?,
+            of: LimitOf::read(of)?,
         })
     }
 }
@@ -137,6 +131,15 @@ pub(crate) enum Mixed {
     Named(crate::study::FileMix),
     /// By call, in the order written.
     Own(Vec<(At<String>, u64)>),
+}
+
+impl Shown for Mixed {
+    fn shown(&self) -> Option<String> {
+        match self {
+            Mixed::Named(mix) => mix.shown(),
+            Mixed::Own(_) => None,
+        }
+    }
 }
 
 impl Written for Mixed {
@@ -173,6 +176,22 @@ pub(crate) enum SizesOf {
     Own(Vec<(Bytes, u64)>),
 }
 
+impl SizesOf {
+    /// The same for all.
+    pub(crate) fn one(size: Bytes) -> SizesOf {
+        SizesOf::Own(vec![(size, 100)])
+    }
+}
+
+impl Shown for SizesOf {
+    fn shown(&self) -> Option<String> {
+        match self {
+            SizesOf::Sfs97 => Some(quoted("sfs97")),
+            SizesOf::Own(all) => all.iter().map(|(size, _)| *size).collect::<Vec<_>>().shown(),
+        }
+    }
+}
+
 impl Written for SizesOf {
     const WHAT: &'static str = "the word of a distribution, a size, or a list of sizes with percents";
     const TYPE: &'static str = "word, size or list";
@@ -181,7 +200,7 @@ impl Written for SizesOf {
         let Some(items) = value.as_array() else {
             return match value.as_str() {
                 Some("sfs97") => Ok(SizesOf::Sfs97),
-                _ => Bytes::read(value).map(|size| SizesOf::Own(vec![(size, 100)])),
+                _ => Bytes::read(value).map(SizesOf::one),
             };
         };
         let pair = |item: &Spanned<DeValue<'_>>| {

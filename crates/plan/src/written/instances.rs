@@ -11,11 +11,11 @@ use toml::de::DeValue;
 written! {
     /// `[instances]`.
     struct WrittenInstances of EngineWord {
-        /// instances of the page engine on each stack that does not say it itself, 1 to 64. They share the schemas,
-        /// the sessions, the `workers` and the cache of the study ([instances](instances.md))
-        count: u64 = "`1`";
+        /// instances of the page engine on each stack that does not say it itself. They share the schemas, the
+        /// sessions, the `workers` and the cache of the study ([instances](instances.md))
+        count: u64 = (1, in 1..=64);
         /// what each of them is: `processes`, a process of its own on this host
-        via: Via = "`\"processes\"`";
+        via: Via = (Via::Processes);
         with {
             /// The header.
             span: Span,

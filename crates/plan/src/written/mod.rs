@@ -1,8 +1,8 @@
 //! What was written: the study file as typed values, each with its place, and nothing more.
 //!
-//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No
-//! default and no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be
-//! told from what the user said.
+//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). A
+//! row declares the default and the limits of its key; to judge by them is the business of `meaning`. Prevents:
+//! defaults that cannot be told from what the user said.
 
 mod cost;
 mod device;
@@ -12,6 +12,7 @@ mod files;
 mod instances;
 mod phase;
 mod published;
+mod said;
 mod section;
 mod stack;
 mod value;
@@ -21,11 +22,12 @@ mod zfs;
 pub(crate) use crate::nearest::nearest;
 pub(crate) use cost::WrittenCost;
 pub(crate) use device::WrittenDevice;
-pub(crate) use engine::WrittenEngine;
+pub(crate) use engine::{SHARED_BUFFERS, SQLITE_CACHE, WrittenEngine};
 pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
 pub(crate) use instances::WrittenInstances;
-pub(crate) use phase::{WrittenHotspot, WrittenPhase};
+pub(crate) use phase::{WrittenHotspot, WrittenPhase, case};
 pub(crate) use published::{Pairs, WrittenPublished};
+pub(crate) use said::{Limits, Said, Spans, default_words};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
 pub(crate) use value::{
@@ -33,7 +35,7 @@ pub(crate) use value::{
     Written,
 };
 pub(crate) use volume::WrittenVolume;
-pub(crate) use zfs::WrittenZfs;
+pub(crate) use zfs::{TUNED, WrittenZfs};
 
 use crate::error::{Findings, Span};
 use crate::study::{IoMethod, Scale, Schedule, TornPages};
@@ -61,39 +63,39 @@ written! {
     /// `[study]`.
     struct WrittenHeader of EngineWord {
         /// what you want to know; the report prints it above the answer
-        question: String = "`\"\"`";
+        question: String = (String::new());
         /// a publication whose figures are printed beside yours: `assay published` lists them,
         /// [`[published]`](#published) maps your stacks and phases to theirs
-        published: String | "none" = "`\"none\"`";
+        published: String | "none" = (None);
         /// differences inside it count as equal; above 0 %, below 100 %
-        margin: Share = "`\"5%\"`";
+        margin: Share = (Share(0.05));
         /// of the whole study; for simulated stacks, of simulated time. Four blocks of all phases must fit
-        time_limit: Duration = "`\"15m\"`";
-        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than
+        time_limit: Duration = (Duration::minutes(15));
+        /// repeats: an even number. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than
         /// three comparisons)
-        blocks: u64 | "auto" = "`\"auto\"`";
+        blocks: u64 | "auto" = (None, in 4..=64);
         /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
         /// either way
-        stop_early: bool = "`true`";
+        stop_early: bool = (true);
         /// the number of blocks is fixed after the second one, by the time that it took: as many as the time limit
         /// holds, set-up included, even, 4 to 64. Not with `blocks`
-        fill_time: bool = "`false`";
+        fill_time: bool = (false);
         /// root of all random numbers. `"auto"`: drawn anew for each run, and recorded; `assay run --seed` says it too
-        seed: u64 | "auto" = "`\"auto\"`";
+        seed: u64 | "auto" = (None);
         /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks
-        io: IoMethod = "`\"auto\"`";
+        io: IoMethod = (IoMethod::Auto);
         /// threads of the page engine, at most one for each schema; in SQL, threads that play the users
-        workers: u64 = "`1`";
+        workers: u64 = (1, in 1..=1024);
         /// how the stacks of a block take [turns](#order-of-runs): `whole` (one after the other, each through all
         /// phases), `abba` (side by side, in each phase stint after stint), `auto`
-        schedule: Schedule = "`\"auto\"`";
-        /// length of a turn with `abba`, 10 ms to 10 minutes
-        stint: Duration = "`\"1s\"`";
-        /// how many times slower than its device a [model](models.md#slow-motion) runs, 1 to 100. `"auto"`: the
+        schedule: Schedule = (Schedule::Auto);
+        /// length of a turn with `abba`
+        stint: Duration = (Duration::seconds(1), in Duration::milliseconds(10)..=Duration::minutes(10));
+        /// how many times slower than its device a [model](models.md#slow-motion) runs. `"auto"`: the
         /// smallest of 1, 2, 5, 10 and 20 at which this machine keeps up with it, found by a short probe before the
         /// first block; where it keeps up at none, the study is refused. Times of a device grow by it and its rates
         /// shrink by it; ratios of stacks that wait for devices stay
-        slow_motion: u64 | "auto" = "`\"auto\"`";
+        slow_motion: u64 | "auto" = (None, in 1..=100);
         with {
             /// The header.
             span: Span,
@@ -107,11 +109,11 @@ written! {
     /// `[memory]`.
     struct WrittenMemory of EngineWord {
         /// memory of each stack: engine cache, page cache and the engine's own maps. `"none"`: measured, not bounded
-        budget: Bytes | "none" = "`\"none\"`";
+        budget: Bytes | "none" = (None);
         /// a phase that the page cache served is shown and not ranked, for it says nothing of the storage. With `true`
         /// it is ranked where the budget was enforced and kept: the question is then what a stack makes of memory and
         /// storage together. Needs a `budget`
-        rank_cached: bool = "`false`";
+        rank_cached: bool = (false);
     }
 }
 
@@ -124,40 +126,52 @@ pub(crate) struct WrittenLuns {
 
 /// What a LUN set is made of, as written.
 pub(crate) enum WrittenSource {
-    Files {
-        count: Option<At<u64>>,
-        size: Option<At<Bytes>>,
-        dir: Option<At<String>>,
-    },
+    Files(WrittenLunFiles),
     Devices {
         paths: At<Listed>,
         overwrite: Option<At<Overwrite>>,
     },
 }
 
+/// Data beside what lies on a directory already: a share of somebody's disk is not ours to take.
+pub(crate) const ON_DIRECTORY: Bytes = Bytes::mib(1024);
+
+written! {
+    /// `files` of a LUN set.
+    struct WrittenLunFiles of EngineWord {
+        /// of each file: whole blocks of 4 KiB. XFS needs 300 MiB, btrfs 128 MiB
+        size: Bytes = (else "*required* with files", in Bytes::mib(1)..=Bytes(1 << 50));
+        /// files in the set
+        count: u64 = (1, in 1..=256);
+        /// where they are made
+        dir: String = (".".to_string());
+    }
+}
+
 written! {
     /// `[database]`: the page engine's parameters beside the engine's keys.
     struct WrittenDatabase of EngineWord {
-        /// pages that a scan reads at once, 1 to 128
-        multiblock_read: u64 = "`16`";
+        /// pages that a scan reads at once
+        multiblock_read: u64 = (16, in 1..=128);
         /// tables, each of one of SLOB's users
-        schemas: u64 = "`64`";
+        schemas: u64 = (64, in 1..=65_536);
         /// size of the data: a share of the smallest stack's room, or bytes. Rounded down to whole pages of whole
         /// schemas, and to whole multiblock reads where that costs less than 5 %
-        scale: Scale =
-            "`\"40%\"`; with a directory stack `\"1GiB\"` or 40 % of the smallest LUN set, whichever is less";
+        scale: Scale = (Scale::Share(Share(0.4)), "with a directory stack" => Scale::Bytes(ON_DIRECTORY),
+            else " or 40 % of the smallest LUN set, whichever is less");
         /// redo log; at least 1 MiB for each worker
-        redo_size: Bytes = "`\"256MiB\"`, at most half the redo LUN, or an eighth of the LUNs it shares with the data";
+        redo_size: Bytes = (Bytes::mib(256),
+            else ", at most half the redo LUN, or an eighth of the LUNs it shares with the data");
         /// uncompressed over compressed size of what is written; 1.0 cannot be compressed
-        compressibility: f64 = "`1.0`";
+        compressibility: f64 = (1.0, in 1.0..=100.0);
         /// pages that are copies of another page
-        duplication: Share = "`\"0%\"`";
+        duplication: Share = (Share(0.0));
         /// `log` (page images in the redo log), `double` (each page written twice), `none` (trusted to the stack)
-        torn_pages: TornPages = "`\"log\"`";
+        torn_pages: TornPages = (TornPages::Log);
         /// longest time between two checkpoints
-        checkpoint: Duration = "`\"15s\"`, at most a quarter of the shortest phase that updates";
+        checkpoint: Duration = (Duration::seconds(15), else ", at most a quarter of the shortest phase that updates");
         /// writes that the background writers keep in flight
-        writers: u64 = "`32`";
+        writers: u64 = (32, in 1..=1024);
         with {
             /// The header, if the section stands there.
             span: Option<Span>,
@@ -360,14 +374,16 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
         );
     }
     if let Some(mut f) = s.table("files", FILES, findings) {
-        let size = f.require("size", "say how large each file is: size = \"2GiB\"", findings);
-        let (count, dir) = (f.get("count", findings), f.get("dir", findings));
+        if !f.has("size") {
+            f.require::<Bytes>("size", "say how large each file is: size = \"2GiB\"", findings);
+        }
+        let files = WrittenLunFiles::read(&mut f, findings);
         f.finish(&[], findings);
         if let Some(at) = &overwrite {
             let cure = "remove it: LUN files are the study's own and are always written anew";
             findings.add(&at.span, "`overwrite` is for devices, and this set has files", cure);
         }
-        source = Some(WrittenSource::Files { count, size, dir });
+        source = Some(WrittenSource::Files(files));
     } else if let Some(paths) = s.get::<Listed>("devices", findings) {
         source = Some(WrittenSource::Devices { paths, overwrite });
     }

@@ -26,57 +26,57 @@ written! {
         /// LUN set of the redo log: one LUN, not the set of `data`. `"none"`: beside the data, in its file system or
         /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own, for
         /// `lvm` and `md` as many as their layout needs; for ZFS see `redo_as`
-        redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = "`\"none\"`";
+        redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = (None);
         /// LUN set of the temporary files of PostgreSQL or SQLite, neither that of `data` nor of `redo`; made like that
         /// of `data`: one LUN with a file system of the same kind, or a disk group of its own. `"none"`: beside the
         /// data
-        temp: String | "none" [Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md] = "`\"none\"`";
+        temp: String | "none" [Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md] = (None);
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
-        access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] =
-            "`\"direct\"`; with PostgreSQL `\"buffered\"`";
-        /// instances of the page engine that share the stack, 1 to 64, each in a process of its own
-        /// ([instances](instances.md)). Not on ZFS in user space
+        access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = (Access::Direct,
+            "with PostgreSQL or under a file server" => Access::Buffered);
+        /// instances of the page engine that share the stack, each in a process of its own ([instances](instances.md)).
+        /// Not on ZFS in user space
         instances: u64 [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] =
-            "`count` of `[instances]`";
+            (else "`count` of `[instances]`", in 1..=64);
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
-        profile: BtrfsProfile [Btrfs] = "`single`, with several LUNs `raid0`";
+        profile: BtrfsProfile [Btrfs] = (BtrfsProfile::Single, "with several LUNs" => BtrfsProfile::Raid0);
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
-        compress: String | "none" [Btrfs] = "`\"none\"`";
+        compress: String | "none" [Btrfs] = (None);
         /// overwrite in place
-        nodatacow: bool [Btrfs] = "`false`";
+        nodatacow: bool [Btrfs] = (false);
         /// copies: `external` one, `normal` two, `high` three, each in another failure group
-        redundancy: Redundancy [Diskgroup] = "`external`";
-        /// allocation unit: 1, 2, 4, 8, 16, 32 or 64 MiB
-        au: Bytes [Diskgroup] = "`\"1MiB\"`";
+        redundancy: Redundancy [Diskgroup] = (Redundancy::External);
+        /// allocation unit: a power of two
+        au: Bytes [Diskgroup] = (Bytes::mib(1), in Bytes::mib(1)..=Bytes::mib(64));
         /// of the data: `coarse` one unit after the other, `fine` 128 KiB over eight units. The redo log is always fine
-        stripe: Stripe [Diskgroup] = "`coarse`";
-        /// number of failure groups, 2 to 256; the LUNs are dealt to them in turn
-        failure_groups: u64 [Diskgroup] = "each LUN its own";
+        stripe: Stripe [Diskgroup] = (Stripe::Coarse);
+        /// number of failure groups; the LUNs are dealt to them in turn
+        failure_groups: u64 [Diskgroup] = (else "each LUN its own", in 2..=256);
         /// number of LUNs at the end of the set that are not in the group or volume until a phase of kind `rebalance`
         /// adds them
-        reserve: u64 [Diskgroup, Lvm, Md] = "`0`";
+        reserve: u64 [Diskgroup, Lvm, Md] = (0, in 0..=63);
         /// of the [allowed ones](#options-of-tools), for ext3 those of ext4; added to those of the stack
         mount_options: Options [Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = "`[]`";
         /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string
         mkfs_options: Options [Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = "`[]`";
         /// size of the simulated device; data and redo log share it
-        size: Bytes [Model] = "`\"4GiB\"`";
+        size: Bytes [Model] = (Bytes::mib(4096));
         /// mean time of one 8 KiB request without queueing
-        service: Duration [Model] = "`\"100us\"`";
+        service: Duration [Model] = (Duration::microseconds(100), in Duration(1)..=Duration::seconds(10));
         /// coefficient of variation of that time; 0 is constant
-        spread: Share [Model] = "`0.2`";
+        spread: Share [Model] = (Share(0.2), in ..=Share(10.0));
         /// requests served at once
-        parallel: u64 [Model] = "`8`";
+        parallel: u64 [Model] = (8, in 1..=4096);
         /// time of a flush
-        flush: Duration [Model] = "`\"200us\"`";
+        flush: Duration [Model] = (Duration::microseconds(200), in ..=Duration::seconds(10));
         /// rate of one server, for bytes beyond 8 KiB
-        transfer: ByteRate [Model] = "`\"1GB/s\"`";
+        transfer: ByteRate [Model] = (ByteRate(1_000_000_000));
         /// share of reads that a cache above the device serves
-        cached: Share [Model] = "`\"0%\"`";
+        cached: Share [Model] = (Share(0.0), in ..=Share(1.0));
         /// share by which service gets longer in each minute of the study's simulated time, for all stacks: a machine
         /// that slows down
-        drift: Share [Model] = "`\"0%\"`";
+        drift: Share [Model] = (Share(0.0), in ..=Share(10.0));
         /// of a PostgreSQL server that is there already: `"postgres://USER@HOST:PORT/DATABASE"`, a socket as
         /// `?host=/DIRECTORY`. TLS as in libpq: `?sslmode=verify-full&sslrootcert=/ca.pem` ([all
         /// parameters](databases.md#a-server-that-is-there-already)). A study holds no password: set `PGPASSWORD`. With
@@ -105,23 +105,23 @@ written! {
     /// `inject` of a stack: a planted disadvantage.
     struct WrittenInject of StackWord {
         /// a planted disadvantage: every I/O takes this much longer. Disclosed everywhere
-        late: Share = "`\"0%\"`";
+        late: Share = (Share(0.0), in ..=Share(100.0));
         /// the nth I/O of a phase fails with EIO
-        error_at: u64 | "none" = "`\"none\"`";
+        error_at: u64 | "none" = (None, in 1..);
         /// flushes are answered and not done: a control for power cuts and kills. Under a file server its clients take
         /// stable writes and COMMIT for done, and do not ask for them
-        flush_lost: bool = "`false`";
+        flush_lost: bool = (false);
         /// a file server comes back with the write verifier that it had: a control for power cuts
-        same_verifier: bool = "`false`";
+        same_verifier: bool = (false);
         /// `late` begins with the nth I/O of a trial, including its load: a device that slows down half-way, or runs
         /// out of burst credit
-        late_from: u64 = "`0`";
+        late_from: u64 = (0);
         /// the nth I/O of a trial transfers only a part
-        short_at: u64 | "none" = "`\"none\"`";
+        short_at: u64 | "none" = (None, in 1..);
         /// at the nth I/O of a trial the device stops for `inject.stall` (each worker counts its own)
-        stall_at: u64 | "none" = "`\"none\"`";
+        stall_at: u64 | "none" = (None, in 1..);
         /// length of that stop
-        stall: Duration = "`\"1s\"`";
+        stall: Duration = (Duration::seconds(1));
     }
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext3, ext4, xfs, btrfs, diskgroup, lvm, md, zfs, server and model";
+    let built = format!("this version builds {}", StackWord::listed());
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())

@@ -4,6 +4,7 @@
 //! number accepted without its unit, and a type error that does not show how the value is written.
 
 use crate::error::Span;
+use crate::shown::Shown;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
     Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
@@ -286,6 +287,12 @@ impl Written for Vec<String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
+impl Shown for Numbers {
+    fn shown(&self) -> Option<String> {
+        self.0.shown()
+    }
+}
+
 impl Written for Numbers {
     const WHAT: &'static str = "a whole number, or a list of them";
     const EXAMPLE: &'static str = "[1, 4, 16]";
@@ -336,11 +343,12 @@ macro_rules! words {
                 let text = value.as_str().ok_or(Refusal::Type)?;
                 match text.to_ascii_lowercase().as_str() {
                     $($word => Ok($value),)+
-                    _ => Err(unknown_word(text, $what, &[$($word),+])),
+                    _ => Err(unknown_word(text, $what, <Self as Word>::WORDS)),
                 }
             }
         }
         impl Word for $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
             fn word(&self) -> &'static str {
                 $(if *self == $value { return $word; })+
                 unreachable!("each value has its word")

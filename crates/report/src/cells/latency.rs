@@ -7,7 +7,7 @@
 use crate::figures::Figure;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{HistogramRow, LedgerError, PhaseKind, Stamp, decode_histogram};
+use ledger::{HistogramRow, LedgerError, Stamp, decode_histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -31,17 +31,6 @@ pub struct Latency {
     pub p999_ns: Option<Figure>,
     /// The slowest.
     pub max_ns: Option<Figure>,
-}
-
-/// All classes of a phase, by name; the stamp is the one that matters for its kind: response where work falls due on a
-/// schedule, service where the next operation waits for the last.
-pub(crate) fn latencies(kind: PhaseKind, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
-    let stamp = if matches!(kind, PhaseKind::Open | PhaseKind::TpccOpen | PhaseKind::Files) {
-        Stamp::Response
-    } else {
-        Stamp::Service
-    };
-    of_stamp(stamp, seen)
 }
 
 /// All classes of a phase, by name, between these two stamps.

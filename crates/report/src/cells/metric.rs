@@ -1,13 +1,13 @@
 //! The primary metric of a phase: what it counts, which direction of it is good, and its value in a run.
 //!
-//! Takes the kind of a phase, gives a [`Metric`]. All rates are from phase totals, drain included. Prevents: two places
-//! that take the same phase by two metrics.
+//! Gives a [`Metric`]; `phase_kind` says which kind of phase has which. All rates are from phase totals, drain
+//! included. Prevents: two places that take the same phase by two metrics.
 
 use super::latency::response_p99;
 use super::questions;
 use crate::figures::over;
 use crate::history::Seen;
-use ledger::{LedgerError, PhaseKind};
+use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Orientation;
@@ -33,26 +33,6 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Of a kind of phase.
-    pub(crate) fn of(kind: PhaseKind) -> Metric {
-        match kind {
-            PhaseKind::Random | PhaseKind::Redo => Metric::OperationsPerSecond,
-            PhaseKind::Scan => Metric::BytesPerSecond,
-            PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
-            PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
-            PhaseKind::Files => Metric::OperationsPerSecondAtLimit,
-            PhaseKind::Tpch => Metric::GeometricMeanSeconds,
-            PhaseKind::Load
-            | PhaseKind::TpchTogether
-            | PhaseKind::Age
-            | PhaseKind::Bulk
-            | PhaseKind::Copy
-            | PhaseKind::Rebalance
-            | PhaseKind::PowerCut
-            | PhaseKind::Kill => Metric::ElapsedSeconds,
-        }
-    }
-
     pub(crate) fn orientation(self) -> Orientation {
         match self {
             Metric::OperationsPerSecond

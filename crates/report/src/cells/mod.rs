@@ -23,13 +23,14 @@ pub(crate) mod stalls;
 
 use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Runs, Seen};
+use crate::phase_kind::kind_row;
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::Inflation;
 use instances::{InstanceFigures, instances};
 use invalid::{InvalidRuns, invalid_runs};
-use latency::{Latency, latencies};
-use ledger::{LedgerError, Measure, PhaseKind};
+use latency::{Latency, of_stamp};
+use ledger::{LedgerError, Measure};
 use load_curve::LoadCurve;
 use metric::Metric;
 use moves::{CopyFigures, RebalanceFigures};
@@ -207,7 +208,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         near: device(runs, NEAR),
         low: device(runs, LOW),
         overwritten_share: runs.figure(Seen::overwritten_share),
-        latency: latencies(phase.kind, runs)?,
+        latency: of_stamp(kind_row(phase.kind).stamp, runs)?,
         device_bytes_per_operation: runs.figure(|run| over(run.moved_bytes(), run.operations())),
         device_bytes_per_asked_byte: runs.figure(|run| over(run.moved_bytes(), run.asked_bytes())),
         cpu_us_per_operation: runs.figure(|run| over(busy_us(run), run.operations())),
@@ -219,7 +220,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         inflation: Inflation::of(runs),
         provenance: Provenance::of(runs),
-        cached_counts: phase.kind == PhaseKind::Files || cached_counts(book, runs),
+        cached_counts: kind_row(phase.kind).is_with_memory || cached_counts(book, runs),
         copy: CopyFigures::of(runs),
         rebalance: RebalanceFigures::of(runs),
         orders: OrderFigures::of(runs, &all)?,

@@ -4,6 +4,7 @@
 //! Prevents: a series thinned by leaving values out, so that a stall between two of them is never seen.
 
 use crate::history::Seen;
+use crate::phase_kind::kind_row;
 use ledger::{PhaseKind, Sample, Slice};
 
 /// A value that held from one moment to another, in nanoseconds since the phase began.
@@ -37,7 +38,7 @@ pub(crate) fn rate_over_time(kind: PhaseKind, runs: &[&Seen]) -> Vec<f64> {
 
 /// True when the work of a phase is counted in bytes.
 pub(crate) fn is_in_bytes(kind: PhaseKind, slices: &[Slice]) -> bool {
-    kind == PhaseKind::Scan && slices.iter().any(|slice| slice.units > 0)
+    kind_row(kind).is_in_bytes && slices.iter().any(|slice| slice.units > 0)
 }
 
 /// Slices as work per second; a slice that was not written had nothing in it.

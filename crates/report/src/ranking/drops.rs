@@ -8,8 +8,9 @@
 use super::pairs::Pair;
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead, Seen};
+use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
-use ledger::{PhaseKind, PhaseStatus, TrialStatus};
+use ledger::{PhaseStatus, TrialStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,10 +140,7 @@ fn objection(seen: &Seen, stack: &str) -> Option<String> {
 
 /// Whether a phase may leave the data otherwise than it found them, as the study says; where it does not say, it may.
 fn may_write(book: &Book, head: &PhaseHead) -> bool {
+    let kind = kind_row(head.kind);
     let updates = || book.setting(&format!("phase.{}.update_pct", head.name));
-    match head.kind {
-        PhaseKind::Scan => false,
-        PhaseKind::Random | PhaseKind::Open => updates().is_none_or(|share| share.trim() != "0"),
-        _ => true,
-    }
+    kind.may_write && (!kind.is_random || updates().is_none_or(|share| share.trim() != "0"))
 }

@@ -6,8 +6,9 @@
 use crate::cells::provenance::{Provenance, cached_counts};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
+use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
-use ledger::{Group, PhaseKind, Stack, TrialStatus};
+use ledger::{Group, Stack, TrialStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -164,7 +165,7 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
     // A phase not yet seen has no objection: the provenance of nothing would say that nothing was asked.
     // What files are served with is storage and memory together.
-    let counts = phase.kind == PhaseKind::Files || cached_counts(book, &seen);
+    let counts = kind_row(phase.kind).is_with_memory || cached_counts(book, &seen);
     let of_provenance = || Provenance::of(&seen).objection(counts);
     let of_serving = crate::cells::serving::objection(&seen).ok().flatten();
     of_serving

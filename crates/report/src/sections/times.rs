@@ -8,8 +8,9 @@ use crate::analysis::{Analysis, ReportError};
 use crate::cells::over_time::{Piece, held, is_in_bytes, rates, resampled};
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
 use crate::history::{Book, Seen};
+use crate::phase_kind::kind_row;
 use crate::sheet::rounds;
-use ledger::{Ledger, PhaseKind, Sample};
+use ledger::{Ledger, Sample};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -216,7 +217,8 @@ fn memory(samples: &Samples, grid: Grid) -> Vec<Value> {
 /// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the
 /// rate is the schedule's, and steady whatever the device does.
 fn steady_s(seen: &Seen) -> Value {
-    if seen.run.kind != PhaseKind::Random {
+    let kind = kind_row(seen.run.kind);
+    if !kind.is_random || kind.is_open {
         return Value::Null;
     }
     let Some(rounds) = rounds(&seen.slices) else {

@@ -5,7 +5,6 @@
 //! taken for the stack's.
 
 use super::at::At;
-use super::rate::has_own_rate;
 use super::rule::Taken;
 use crate::cells::counts::BUDGET_SLACK;
 use crate::cells::provenance::Origin;
@@ -13,7 +12,8 @@ use crate::cells::stalls::stalls;
 use crate::check::Status;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
-use ledger::{Measure, PhaseKind, Slice};
+use crate::phase_kind::kind_row;
+use ledger::{Measure, Slice};
 
 /// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be
 /// longer than the generator's.
@@ -95,7 +95,7 @@ impl At<'_> {
 
     pub(crate) fn steady(&self) -> Option<Taken> {
         // A load curve goes in steps on purpose.
-        if !has_own_rate(self.kind) || self.cell.load_curve.is_some() {
+        if !kind_row(self.kind).has_own_rate || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<stats::Steady> = self
@@ -176,7 +176,7 @@ impl At<'_> {
     }
 
     pub(crate) fn working_set(&self) -> Option<Taken> {
-        if matches!(self.kind, PhaseKind::Load | PhaseKind::Redo) {
+        if !kind_row(self.kind).has_working_set {
             return None;
         }
         let touched = self.measured(Measure::WorkingSetTouchedBytes)?;
@@ -197,7 +197,7 @@ impl At<'_> {
     }
 
     pub(crate) fn checkpoints(&self) -> Option<Taken> {
-        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open | PhaseKind::Age) {
+        if !kind_row(self.kind).has_checkpoints {
             return None;
         }
         self.measured(Measure::EngineCommits)
@@ -230,7 +230,7 @@ impl At<'_> {
 
     pub(crate) fn stalled(&self) -> Option<Taken> {
         // Three windows with a pause between them, the middle one slower on purpose.
-        if self.kind == PhaseKind::Rebalance || self.cell.load_curve.is_some() {
+        if kind_row(self.kind).has_windows || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<_> = self.runs.iter().filter_map(|run| stalls(&run.slices)).collect();
@@ -238,10 +238,10 @@ impl At<'_> {
         let slices: usize = found.iter().map(|stalls| stalls.slices).sum();
         let blocks = found.iter().filter(|stalls| stalls.slices > 0).count();
         let longest_ns = found.iter().map(|stalls| stalls.longest_ns).max().unwrap_or(0);
-        let most = match self.kind {
-            PhaseKind::Open | PhaseKind::TpccOpen => STALLED_OPEN_MAX,
-            _ if self.margin > 0.0 => self.margin,
-            _ => STALLED_MAX,
+        let most = match kind_row(self.kind).is_open {
+            true => STALLED_OPEN_MAX,
+            false if self.margin > 0.0 => self.margin,
+            false => STALLED_MAX,
         };
         let (status, figure) = if slices == 0 {
             // The verdict speaks of runs as they usually are: what it can't speak of is bounded here.

@@ -11,6 +11,7 @@ use crate::cells::over_time::{rates, resampled};
 use crate::figures::total;
 use crate::format::{number, percent};
 use crate::history::Seen;
+use crate::phase_kind::kind_row;
 use ledger::PhaseKind;
 use std::ops::RangeInclusive;
 
@@ -63,12 +64,6 @@ impl Step {
     }
 }
 
-/// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule,
-/// as much of it ends as fell due, however the device is, until it cannot keep up; then *open arrival* says so.
-pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
-    matches!(kind, PhaseKind::Random | PhaseKind::Redo | PhaseKind::Tpcc)
-}
-
 /// What to do about a rate that fell.
 pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure \
      longer than it lasts, and read the level after the step";
@@ -81,7 +76,7 @@ pub(crate) fn level(at: &At<'_>) -> Option<Taken> {
     if at.cell.load_curve.is_some() {
         return None;
     }
-    let levels: Vec<Level> = match has_own_rate(kind) && !at.by_count {
+    let levels: Vec<Level> = match kind_row(kind).has_own_rate && !at.by_count {
         true => runs.iter().filter_map(|run| Level::of(kind, run)).collect(),
         false => Vec::new(),
     };

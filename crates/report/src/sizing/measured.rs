@@ -6,8 +6,9 @@
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
 use crate::history::{Book, Seen};
+use crate::phase_kind::kind_row;
 use crate::ranking::drops;
-use ledger::{LedgerError, PhaseKind, Stamp};
+use ledger::{LedgerError, Stamp};
 use std::collections::BTreeMap;
 
 /// Classes of random work whose units are pages.
@@ -40,12 +41,12 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
     let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
     let mut found = Vec::new();
     for head in &book.phases {
-        let random = matches!(head.kind, PhaseKind::Random | PhaseKind::Open);
+        let kind = kind_row(head.kind);
         let unranked = analysis
             .unranked
             .iter()
             .any(|one| one.stack == stack && one.phase.as_ref().is_none_or(|name| *name == head.name));
-        if !random || !head.ranked || unranked {
+        if !kind.is_random || !head.ranked || unranked {
             continue;
         }
         let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
@@ -58,13 +59,13 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
             if all > 0.0 && seen.total_s() > 0.0 {
                 shares.push(updated / all);
                 rates.insert(block, all / seen.total_s() * slower);
-                p99s.extend(slowest(seen, head.kind)?.map(|ns| ns / slower));
+                p99s.extend(slowest(seen, kind.is_open)?.map(|ns| ns / slower));
             }
         }
         if !rates.is_empty() {
             found.push(Carried {
                 phase: head.name.clone(),
-                open: head.kind == PhaseKind::Open,
+                open: kind.is_open,
                 update_share: stats::median(&shares),
                 pages_per_s: rates,
                 p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
@@ -81,8 +82,8 @@ fn pages(seen: &Seen, class: &str) -> f64 {
 }
 
 /// On a schedule from the moment that an operation was due.
-fn slowest(seen: &Seen, kind: PhaseKind) -> Result<Option<f64>, LedgerError> {
-    if kind == PhaseKind::Open {
+fn slowest(seen: &Seen, is_open: bool) -> Result<Option<f64>, LedgerError> {
+    if is_open {
         return response_p99(seen);
     }
     let both = [service_p99(seen, READ)?, service_p99(seen, UPDATED)?];

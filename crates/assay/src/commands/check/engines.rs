@@ -2,7 +2,8 @@
 //!
 //! Takes a study, gives rows of text. Prevents: a default that the user learns of from the result.
 
-use plan::{Duration, End, Engine, PhaseKind, Serving, Stack, StackKind, Study, ZfsWay};
+use super::stacks_made::killed;
+use plan::{Duration, End, Engine, Serving, Stack, Study};
 
 /// A row for each stack with such a database, and for each phase of its own kinds: name, text.
 pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
@@ -23,7 +24,7 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
             let said = settings(study, &format!("phase.{}.", phase.name));
             rows.push(("phase", format!("{}: {said}", phase.name)));
         }
-        if let PhaseKind::Files(serving) = &phase.kind {
+        if let Some(serving) = phase.kind.serving() {
             rows.push(("", format!("{}: {}", phase.name, tree(serving, phase.time))));
         }
     }
@@ -46,26 +47,10 @@ fn kills(study: &Study) -> Vec<(&'static str, String)> {
     if !study.phases.iter().any(|phase| phase.kind.is_ended_by(End::Kill)) {
         return Vec::new();
     }
-    let said = |stack: &Stack| ("kill", format!("{}: {}", stack.name, reach(stack)));
+    let said = |stack: &Stack| ("kill", format!("{}: {}", stack.name, killed(stack)));
     let mut rows: Vec<_> = study.stacks.iter().map(said).collect();
     rows.push(("", report::KILL_IS_WEAKER.to_string()));
     rows
-}
-
-fn reach(stack: &Stack) -> &'static str {
-    match &stack.kind {
-        StackKind::Volume(volume) if !volume.is_raw() => "the engine; the file system is forced down and mounted again",
-        StackKind::FileSystem(made) if made.row().always_forced_down => {
-            "the engine; the file system is forced down and mounted again"
-        }
-        StackKind::FileSystem(_) => {
-            "the engine; the file system is forced down and mounted again if this kernel can, else it stays"
-        }
-        StackKind::Zfs(zfs) if zfs.via != Some(ZfsWay::Kernel) => {
-            "the engine and the process of its pool, which is imported again"
-        }
-        _ => "the engine alone: what the page cache holds stays",
-    }
 }
 
 fn settings(study: &Study, prefix: &str) -> String {

@@ -3,13 +3,14 @@
 mod engines;
 pub(super) mod proportions;
 mod ramps;
+mod stacks_made;
 
 use super::answer::{answer, size, wrapped};
 use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
-use plan::{Engine, LunSource, Manager, Scale, Stack, StackKind, Study, Volume, ZfsWay};
+use plan::{Engine, LunSource, Scale, Study};
 use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
@@ -315,15 +316,6 @@ fn is_modelled(study: &Study) -> bool {
     study.stacks.iter().any(|s| s.kind.model().is_some())
 }
 
-/// What would be made on a server that is there already.
-fn on_server(stack: &Stack) -> String {
-    let what = match stack.engine.files() {
-        Some(_) => "directories named assay-*",
-        None => "databases named assay_*",
-    };
-    format!("{what} on the server of stack {}", stack.name)
-}
-
 /// What would be made, and which devices would lose their content (with the verdict of the safety rules).
 fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     let (mut creates, mut destroys) = (Vec::new(), Vec::new());
@@ -365,23 +357,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
             let what = "nfs-ganesha and a port mapper, in network and mount namespaces of their own";
             creates.push(format!("{what}, for stack {}", stack.name));
         }
-        match &stack.kind {
-            StackKind::Directory { path } => {
-                creates.push(format!(
-                    "a database in a directory of its own under {} (stack {})",
-                    path.display(),
-                    stack.name
-                ));
-            }
-            StackKind::Raw | StackKind::Model(_) => {}
-            StackKind::Server { .. } => creates.push(on_server(stack)),
-            StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
-            StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
-            StackKind::Volume(made) => creates.push(volume(made, &stack.name)),
-            StackKind::FileSystem(_) => {
-                creates.push(format!("a file system and its mount point for stack {}", stack.name))
-            }
-        }
+        creates.extend(stacks_made::made(stack));
     }
     if is_modelled(study) {
         creates.push("nothing but the result file: the stacks are simulated in memory".to_string());
@@ -389,34 +365,6 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
         creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
     }
     (creates, destroys)
-}
-
-/// What a stack of LVM or md makes.
-fn volume(made: &Volume, stack: &str) -> String {
-    let manager = match made.manager {
-        Manager::Lvm(_) => "a volume group of LVM",
-        Manager::Md(_) => "an array of md",
-    };
-    let top = if made.is_raw() {
-        ""
-    } else {
-        ", with a file system and its mount point,"
-    };
-    format!("{manager}{top} for stack {stack}")
-}
-
-/// What a stack of ZFS makes, by its way.
-fn pool(via: Option<ZfsWay>, stack: &str) -> String {
-    match via {
-        Some(ZfsWay::Fuse) => format!("a pool of zfs-fuse (version 23), its daemon and two mounts for stack {stack}"),
-        Some(ZfsWay::Kernel) => {
-            format!(
-                "a pool of the kernel's ZFS and two mounts for stack {stack}; meanwhile the machine's ARC has the \
-                 study's maximum"
-            )
-        }
-        _ => format!("a pool of OpenZFS in user space for stack {stack}"),
-    }
 }
 
 fn seconds(ns: u64) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Takes a study and its design, gives a row. Prevents: a few ramps that are believed as one long run would be.
 
-use plan::{PhaseKind, Study};
+use plan::Study;
 use stats::Design;
 
 /// Standard deviation of the logarithm of block ratios: the rate at the limit of two equal file servers, eight blocks.
@@ -12,8 +12,8 @@ const SPREAD: f64 = 0.13;
 /// Blocks, and the ratio found 9 times in 10 with them: as many as the study has, twice and four times as many. `None`
 /// where no phase is ranked by a rate at a limit.
 pub(super) fn found(study: &Study, blocks: u32, comparisons: u32) -> Option<[(u32, f64); 3]> {
-    let has_limit = |kind: &PhaseKind| matches!(kind, PhaseKind::Files(serving) if serving.until.is_some());
-    study.phases.iter().any(|phase| has_limit(&phase.kind)).then(|| {
+    let mut ramps = study.phases.iter().filter_map(|phase| phase.kind.serving());
+    ramps.any(|serving| serving.until.is_some()).then(|| {
         [1, 2, 4].map(|times| {
             let design = Design::new(blocks * times, comparisons.max(1), study.margin.0);
             (blocks * times, stats::detectable(&design, SPREAD))

@@ -5,7 +5,7 @@
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
 use crate::meaning::{volume, zfs};
-use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, StackKind, Study};
+use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
@@ -23,10 +23,12 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
     if let (Some(set), Some(span)) = (redo, redo_span) {
         let named = Named { w, stack, set, span };
         if stack.data.as_ref() == stack.redo.as_ref() {
-            let cure = match stack.kind {
-                _ if stack.kind.is_raw() => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
-                StackKind::Diskgroup { .. } => "leave `redo` out: the redo log is then a file of the same group",
-                _ => "leave `redo` out: the redo log then lives beside the data, in the same file system",
+            let cure = if stack.kind.is_raw() {
+                "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\""
+            } else if stack.kind.disk_group().is_some() {
+                "leave `redo` out: the redo log is then a file of the same group"
+            } else {
+                "leave `redo` out: the redo log then lives beside the data, in the same file system"
             };
             findings.add(
                 span,
@@ -94,12 +96,14 @@ fn temporary(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Find
             "no phase asks long questions, and only they have temporary files".to_string(),
             "remove it, or add a phase of kind \"tpch\"",
         ),
-        StackKind::FileSystem(_) if set.count() > 1 => (
+        kind if kind.volume().is_none() && kind.file_system().is_some() && set.count() > 1 => (
             format!("temporary files take one LUN, and {:?} has {}", set.name, set.count()),
             "name a LUN set of one file or device",
         ),
-        StackKind::Volume(made) => return volume::fits((w, made), (set, 0), span, findings),
         kind => {
+            if let Some(made) = kind.volume() {
+                return volume::fits((w, made), (set, 0), span, findings);
+            }
             if kind.disk_group().is_some() {
                 named.copies_fit(0, findings);
             }
@@ -141,26 +145,24 @@ impl Named<'_> {
     fn width(&self, study: &Study, findings: &mut Findings) {
         let Named { w, stack, set, span } = *self;
         let luns = set.count();
-        match &stack.kind {
-            StackKind::FileSystem(made) => {
-                let (least, asked_by) = made.least_luns();
-                if luns > 1 && !made.row().several_luns {
-                    let message = format!("{} takes one LUN, and {:?} has {luns}", stack.kind.word(), set.name);
-                    let cure = "name a LUN set of one file or device; lvm, md, btrfs and raw take several";
-                    findings.add(span, message, cure);
-                } else if luns < least {
-                    let message = format!("the profile {asked_by} needs two LUNs, and {:?} has {luns}", set.name);
-                    let cure = "write profile = \"single\", or give the LUN set count = 2";
-                    findings.add(place(&w.profile, span), message, cure);
-                }
+        if let Some(made) = stack.kind.volume() {
+            volume::fits((w, made), (set, made.reserve), span, findings);
+        } else if let Some(made) = stack.kind.file_system() {
+            let (least, asked_by) = made.least_luns();
+            if luns > 1 && !made.row().several_luns {
+                let message = format!("{} takes one LUN, and {:?} has {luns}", stack.kind.word(), set.name);
+                let cure = "name a LUN set of one file or device; lvm, md, btrfs and raw take several";
+                findings.add(span, message, cure);
+            } else if luns < least {
+                let message = format!("the profile {asked_by} needs two LUNs, and {:?} has {luns}", set.name);
+                let cure = "write profile = \"single\", or give the LUN set count = 2";
+                findings.add(place(&w.profile, span), message, cure);
             }
-            StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
-            StackKind::Volume(made) => volume::fits((w, made), (set, made.reserve), span, findings),
-            StackKind::Zfs(zfs) => {
-                zfs::cache_fits(w, stack, study, findings);
-                zfs::has_luns(w, zfs, luns, findings);
-            }
-            _ => {}
+        } else if let Some(zfs) = stack.kind.pool() {
+            zfs::cache_fits(w, stack, study, findings);
+            zfs::has_luns(w, zfs, luns, findings);
+        } else {
+            self.copies_fit(stack.kind.reserve() as usize, findings);
         }
     }
 
@@ -196,14 +198,7 @@ impl Named<'_> {
         let LunSource::Files { size, .. } = &set.source else {
             return;
         };
-        let least = match &stack.kind {
-            StackKind::FileSystem(made) => made.row().least_lun_mib,
-            // Headers, journal and tables take some allocation units of each disk.
-            StackKind::Diskgroup(group) => (group.au.0.saturating_mul(32) >> 20).max(64),
-            // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
-            StackKind::Zfs(_) => 128,
-            _ => 1,
-        };
+        let least = stack.kind.least_lun_mib();
         if size.0 < least << 20 {
             let message = format!(
                 "the LUNs of {:?} have {size}, and {} needs {}",

@@ -7,9 +7,11 @@ use super::files;
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Access, Engine, Engines, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study, Zfs};
+use crate::study::{Access, Engine, Engines, Phase, Random, RedoStress, Stack, Study, Zfs};
 use crate::units::Bytes;
-use crate::written::{EngineWord, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy};
+use crate::written::{
+    EngineWord, Spans, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy,
+};
 
 /// All of them.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -43,15 +45,15 @@ pub(super) fn has_pages(study: &Study) -> bool {
 fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
     let span = w.database.engine.as_ref().map_or_else(|| kind_place(w), |at| &at.span);
     match (&stack.engine, &stack.kind) {
-        (Engine::Pages | Engine::Sqlite(_), StackKind::Server { .. }) => {
+        (Engine::Pages | Engine::Sqlite(_), kind) if kind.server().is_some() => {
             let cure = "remove `engine`, or write engine = \"postgres\"";
             findings.add(span, "a server that is there already is PostgreSQL", cure);
         }
-        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Zfs(zfs)) => on_pool(w, zfs, span, findings),
         (Engine::Postgres(_) | Engine::Sqlite(_), kind) if kind.is_raw() || kind.model().is_some() => {
             no_files(stack, span, findings);
         }
-        (Engine::Postgres(_), StackKind::Diskgroup { .. }) => no_files(stack, span, findings),
+        (Engine::Postgres(_), kind) if kind.disk_group().is_some() => no_files(stack, span, findings),
+        (Engine::Postgres(_) | Engine::Sqlite(_), kind) => on_pool(w, kind.pool(), span, findings),
         _ => {}
     }
     if !stack.engine.is_sql() {
@@ -111,8 +113,9 @@ fn no_files(stack: &Stack, span: &Span, findings: &mut Findings) {
 }
 
 /// A database in SQL on a pool needs a way that has files.
-fn on_pool(w: &WrittenStack, zfs: &Zfs, span: &Span, findings: &mut Findings) {
-    if zfs.via.is_some_and(|way| !way.has_files()) {
+fn on_pool(w: &WrittenStack, pool: Option<&Zfs>, span: &Span, findings: &mut Findings) {
+    let via = pool.and_then(|zfs| zfs.via);
+    if via.is_some_and(|way| !way.has_files()) {
         let cure = "write via = \"fuse\" or via = \"kernel\", which have files; or leave it out";
         let message = "OpenZFS in user space has no files, which a database in SQL needs";
         findings.add(place(&w.zfs.via, span), message, cure);
@@ -257,17 +260,8 @@ fn plain(w: &WrittenPhase, random: &Random, stack: &Stack, findings: &mut Findin
 /// What the load and a bulk load take must fit into LUN files.
 fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let needed = |stack: &Stack| match &phase.kind {
-            PhaseKind::Tpcc(tpcc) => Some(space::company_bytes(tpcc)),
-            PhaseKind::Tpch(tpch) => Some(space::questions_bytes(tpch, stack)),
-            PhaseKind::Bulk(bulk) => {
-                let most = bulk.rows.iter().max();
-                Some(most.map_or(0, |rows| rows.saturating_mul(space::BULK_ROW_BYTES)))
-            }
-            _ => None,
-        };
         for stack in &study.stacks {
-            let (Some(needed), Some(space)) = (needed(stack), space::usable(study, stack)) else {
+            let (Some((needed, key)), Some(space)) = (space::in_sql(phase, stack), space::usable(study, stack)) else {
                 continue;
             };
             if needed > space / 20 * 19 {
@@ -277,13 +271,8 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
                     stack.name,
                     Bytes(space)
                 );
-                let (key, span) = match &phase.kind {
-                    PhaseKind::Tpcc(_) => ("warehouses", w.warehouses.as_ref().map(|at| &at.span)),
-                    PhaseKind::Tpch(_) => ("scale", w.scale.as_ref().map(|at| &at.span)),
-                    _ => ("rows", w.rows.as_ref().map(|at| &at.span)),
-                };
                 findings.add(
-                    span.unwrap_or(&w.span),
+                    w.span_of(key).unwrap_or(&w.span),
                     message,
                     format!("lower `{key}`, or make the LUNs larger"),
                 );
@@ -302,7 +291,7 @@ const WORK_MEM_BYTES: u64 = 4 << 20;
 fn memory_of_questions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let Some(budget) = study.memory.budget else { return };
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let PhaseKind::Tpch(tpch) = &phase.kind else { continue };
+        let Some(tpch) = phase.kind.tpch() else { continue };
         for stack in &study.stacks {
             let Engine::Postgres(postgres) = &stack.engine else {
                 continue;

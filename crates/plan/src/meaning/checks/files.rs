@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Access, End, Inject, PhaseKind, PowerCut, Protocol, Serving, Stack, StackKind, Study};
+use crate::study::{Access, End, Inject, PowerCut, Protocol, Serving, Stack, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -39,15 +39,15 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         }
     }
     for (w, one) in written.phases.iter().zip(&study.phases) {
-        match &one.kind {
-            PhaseKind::Files(serving) => users(w, serving, study, findings),
-            PhaseKind::PowerCut(cut) => {
+        match (one.kind.serving(), one.kind.cut()) {
+            (Some(serving), _) => users(w, serving, study, findings),
+            (None, Some(cut)) => {
                 ended(w, cut, (&written.files, study), findings);
                 if let Some(serving) = cut.work.serving() {
                     users(w, serving, study, findings);
                 }
             }
-            _ => elsewhere(w, findings),
+            (None, None) => elsewhere(w, findings),
         }
         if let Some(fault) = w.faults.first() {
             let cure = "put this phase into a study of the page engine";
@@ -58,17 +58,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
 
 /// What has no files has none to serve.
 fn stack(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
-    let why = match &stack.kind {
-        StackKind::Raw => Some("raw LUNs hold no files"),
-        StackKind::Diskgroup(_) => Some("a disk group holds files of its engine only, which no kernel shows"),
-        StackKind::Zfs(zfs) if zfs.via.is_some_and(|way| !way.has_files()) => {
-            Some("OpenZFS in user space has no files that a kernel shows")
-        }
-        StackKind::Model(_) => Some("a simulated device holds no files"),
-        StackKind::Volume(volume) if volume.is_raw() => Some("a volume without a file system holds no files"),
-        _ => None,
-    };
-    if let Some(why) = why {
+    if let Some(why) = stack.kind.no_files() {
         let message = format!("stack {:?} cannot be served: {why}", stack.name);
         let cure = "use ext4, xfs, btrfs, zfs with via = \"fuse\" or \"kernel\", a directory or a server";
         findings.add(kind_place(w), message, cure);

@@ -6,7 +6,7 @@
 use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Engines, Random, Scale, StackKind, Study};
+use crate::study::{Engines, Random, Scale, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenPhase, WrittenStudy};
 
@@ -57,7 +57,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
             .redo
             .as_ref()
             .and_then(|set| Some((set, space::redo_room(study, stack)?)))
-            && redo.0 > left(&stack.kind, bytes)
+            && redo.0 > stack.kind.left(bytes)
         {
             let message = format!(
                 "a redo log of {redo} does not fit into the LUN set {set:?} of {}",
@@ -71,7 +71,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
             continue;
         };
         let beside = if stack.redo.is_none() { redo.0 } else { 0 };
-        if data.saturating_add(beside) > left(&stack.kind, space) {
+        if data.saturating_add(beside) > stack.kind.left(space) {
             let message = format!(
                 "{} of data{} do not fit into the {} of stack {:?}",
                 Bytes(data),
@@ -92,15 +92,6 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
             findings.add(scale, message, cure);
             return;
         }
-    }
-}
-
-/// What a kind leaves of its LUNs: file systems keep some of it (ext4's reserve alone is 5 %).
-fn left(kind: &StackKind, bytes: u64) -> u64 {
-    match kind {
-        StackKind::Raw | StackKind::Model(_) => bytes,
-        StackKind::Volume(volume) if volume.is_raw() => bytes,
-        _ => bytes / 20 * 19,
     }
 }
 

@@ -53,11 +53,12 @@ fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             cure,
         );
     }
-    if let Some(blocks) = study.blocks
-        && (blocks % 2 == 1 || !(4..=64).contains(&blocks))
+    let limits = w.blocks().limits;
+    if let Some(blocks) = study.blocks.map(u64::from)
+        && (blocks % 2 == 1 || !limits.hold(&blocks))
     {
-        let near = (blocks.saturating_add(1) / 2 * 2).clamp(4, 64);
-        let message = format!("`blocks` cannot be {blocks}: it is an even number from 4 to 64");
+        let near = limits.nearest(blocks.div_ceil(2) * 2);
+        let message = format!("`blocks` cannot be {blocks}: it is an even number from {limits}");
         findings.add(
             place(&w.blocks, &w.span),
             message,

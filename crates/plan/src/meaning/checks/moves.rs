@@ -6,7 +6,7 @@
 use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Copy, CopyTarget, Device, LunSet, LunSource, PhaseKind, Rebalance, Stack, Study};
+use crate::study::{Copy, CopyTarget, Device, LunSet, LunSource, Rebalance, Stack, Study};
 use crate::written::{WrittenPhase, WrittenStudy, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,14 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         let mut trial = Trial::of(study, stack);
         for (w, phase) in written.phases.iter().zip(&study.phases) {
             let before = findings.len();
-            match &phase.kind {
+            match phase.kind.copy() {
                 // Where it says no target, that was reported.
-                PhaseKind::Copy(_) if w.to.is_none() => return,
-                PhaseKind::Copy(copy) => trial.copy(w, copy, findings),
-                PhaseKind::Rebalance(rebalance) => trial.rebalance(w, rebalance, findings),
-                _ => {}
+                Some(_) if w.to.is_none() => return,
+                Some(copy) => trial.copy(w, copy, findings),
+                None => {}
+            }
+            if let Some(rebalance) = phase.kind.rebalance() {
+                trial.rebalance(w, rebalance, findings);
             }
             // What is wrong on one stack is wrong on the next in the same words.
             if findings.len() > before {

@@ -2,14 +2,13 @@
 //!
 //! Prevents: one device of a stack that is slower by a factor, and another that is not.
 
-use super::super::settle::value_or;
 use crate::error::Findings;
 use crate::study::Study;
 use crate::written::WrittenStudy;
 
 pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let Some(at) = &written.header.slow_motion else { return };
-    if value_or(&written.header.slow_motion, None).is_none_or(|times| times <= 1) {
+    if at.value.is_none_or(|times| times <= 1) {
         return;
     }
     let stacks = || study.stacks.iter();

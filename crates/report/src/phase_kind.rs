@@ -1,0 +1,125 @@
+//! What a kind of phase is to a report: one row each.
+//!
+//! Takes the committed kind of a phase, gives its [`KindRow`]. Prevents: a kind of phase that one part of the report
+//! takes for another kind than the next part does, and one that a part forgot.
+
+use crate::cells::metric::Metric;
+use ledger::{PhaseKind, Stamp};
+
+/// What the report has to know of a kind.
+#[derive(Clone, Copy)]
+pub(crate) struct KindRow {
+    /// Its primary metric.
+    pub(crate) metric: Metric,
+    /// The latency that matters: response where work falls due on a schedule, service where the next operation waits
+    /// for the last.
+    pub(crate) stamp: Stamp,
+    /// SLOB's random work.
+    pub(crate) is_random: bool,
+    /// Its work falls due on a schedule, however the device is.
+    pub(crate) is_open: bool,
+    /// It has a rate that a device, and no schedule, decides: on a schedule as much ends as fell due, until the device
+    /// cannot keep up; then *open arrival* says so.
+    pub(crate) has_own_rate: bool,
+    /// Its pages are written by checkpoints, of which it must have seen some.
+    pub(crate) has_checkpoints: bool,
+    /// It touches pages that a cache could hold.
+    pub(crate) has_working_set: bool,
+    /// Its work has windows of unlike speed on purpose.
+    pub(crate) has_windows: bool,
+    /// What it serves is storage and memory together: what a cache served counts.
+    pub(crate) is_with_memory: bool,
+    /// It counts its work in bytes, where it counted any.
+    pub(crate) is_in_bytes: bool,
+    /// It may leave the data otherwise than it found them.
+    pub(crate) may_write: bool,
+}
+
+/// Work that is measured by its time.
+const TIMED: KindRow = KindRow {
+    metric: Metric::ElapsedSeconds,
+    stamp: Stamp::Service,
+    is_random: false,
+    is_open: false,
+    has_own_rate: false,
+    has_checkpoints: false,
+    has_working_set: true,
+    has_windows: false,
+    is_with_memory: false,
+    is_in_bytes: false,
+    may_write: true,
+};
+
+/// Work on a schedule.
+const OPEN: KindRow = KindRow {
+    metric: Metric::ResponseNsP99,
+    stamp: Stamp::Response,
+    is_open: true,
+    ..TIMED
+};
+
+/// The row of a kind.
+pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
+    match kind {
+        PhaseKind::Load => KindRow {
+            has_working_set: false,
+            ..TIMED
+        },
+        PhaseKind::Random => KindRow {
+            metric: Metric::OperationsPerSecond,
+            is_random: true,
+            has_own_rate: true,
+            has_checkpoints: true,
+            ..TIMED
+        },
+        PhaseKind::Open => KindRow {
+            is_random: true,
+            has_checkpoints: true,
+            ..OPEN
+        },
+        PhaseKind::Scan => KindRow {
+            metric: Metric::BytesPerSecond,
+            is_in_bytes: true,
+            may_write: false,
+            ..TIMED
+        },
+        PhaseKind::Age => KindRow {
+            has_checkpoints: true,
+            ..TIMED
+        },
+        PhaseKind::Redo => KindRow {
+            metric: Metric::OperationsPerSecond,
+            has_own_rate: true,
+            has_working_set: false,
+            ..TIMED
+        },
+        PhaseKind::Rebalance => KindRow {
+            has_windows: true,
+            ..TIMED
+        },
+        PhaseKind::Tpcc => KindRow {
+            metric: Metric::NewOrdersPerMinute,
+            has_own_rate: true,
+            ..TIMED
+        },
+        PhaseKind::TpccOpen => OPEN,
+        PhaseKind::Tpch => KindRow {
+            metric: Metric::GeometricMeanSeconds,
+            ..TIMED
+        },
+        PhaseKind::Files => KindRow {
+            metric: Metric::OperationsPerSecondAtLimit,
+            stamp: Stamp::Response,
+            is_with_memory: true,
+            ..TIMED
+        },
+        PhaseKind::TpchTogether | PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::PowerCut | PhaseKind::Kill => TIMED,
+    }
+}
+
+impl Metric {
+    /// Of a kind of phase.
+    pub(crate) fn of(kind: PhaseKind) -> Metric {
+        kind_row(kind).metric
+    }
+}
