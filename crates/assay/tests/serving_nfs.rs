@@ -5,12 +5,13 @@
 //! Prevents: a server, a namespace, a mount or a file that a run leaves, and an acknowledged name that is lost unseen.
 
 use crate::machine::is_full;
-use crate::rig::{Rig, Running, text};
+use crate::rig::{Rig, Running, text, which};
+use crate::volumes::guest;
 use ledger::{Ledger, Measure, PhaseStatus};
-use plan::{Access, Inject, Stack, StackKind};
+use plan::{Access, FileServer, Inject, Stack, StackKind};
 use rustix::process::Signal;
 use sandbox::Directory;
-use stacks::{Ganesha, Journal};
+use stacks::{FileService, Journal};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -340,7 +341,7 @@ fn planted_losses_of_a_file_server_are_found_and_its_honest_twin_keeps_everythin
 
 /// A server of the test's own, as one that was there already; ended when dropped.
 struct There {
-    server: Ganesha,
+    server: FileService,
     _journal: Journal,
     export: PathBuf,
 }
@@ -364,7 +365,8 @@ impl There {
             instances: 1,
         };
         let place = Directory::open(&place).expect("held");
-        let mut server = Ganesha::make((&stack, None), &export, &place, &mut journal).expect("made");
+        let asked = (&stack, FileServer::Ganesha, None);
+        let mut server = FileService::make(asked, &export, &place, &mut journal).expect("made");
         server.start(&journal).expect("started");
         There {
             server,
@@ -404,4 +406,43 @@ fn an_interrupted_ramp_takes_its_files_off_a_server_that_was_there() {
     let ran = running.wait();
     ran.expect(3, &[]);
     assert_eq!(there.names(), 0, "files are left on the server: {}", ran.stderr);
+}
+
+/// The kernel of the guest has an NFS server, which this machine's may not have.
+#[test]
+fn the_kernels_server_serves_a_study_and_nothing_of_it_is_left() {
+    if which("exportfs").is_none() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "exportfs is missing, and ./test installs it"
+        );
+        eprintln!("skipped: needs exportfs (Debian: nfs-kernel-server)");
+        return;
+    }
+    let out = tempfile::tempdir().expect("a directory");
+    let Some(said) = guest("serving.sh", out.path(), &[]) else {
+        return;
+    };
+    let read = |name: &str| std::fs::read_to_string(out.path().join(name)).unwrap_or_default();
+    assert!(!said.contains("left:"), "{said}");
+    let ended = "served 0\nlooked\nkilled while it served: clean 0\nlooked";
+    assert!(
+        said.contains(ended),
+        "{said}\n{}{}",
+        read("progress.txt"),
+        read("clean.txt")
+    );
+    let ledger = Ledger::open(out.path().join("serving.assay")).expect("a result");
+    let served = ledger.file_servings().expect("what was served");
+    assert_eq!(served.len() as u32, BLOCKS);
+    for one in &served {
+        let server = one.row.server.clone().unwrap_or_default();
+        assert!(server.starts_with("the NFS server of Linux "), "{server}");
+        assert!(one.row.points.len() == 2 && one.row.connections == Some(2), "{one:?}");
+    }
+    let phases = ledger.phases().expect("its phases");
+    assert!(
+        phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid),
+        "{phases:?}"
+    );
 }

@@ -16,7 +16,7 @@ fn place() -> PathBuf {
 }
 
 /// What a script of the guest said; `None`, with the reason printed, where the guest's packages are not.
-fn guest(script: &str, out: &Path, settings: &[(&str, &str)]) -> Option<String> {
+pub(crate) fn guest(script: &str, out: &Path, settings: &[(&str, &str)]) -> Option<String> {
     for tool in ["linux.uml", "lvm", "mdadm", "thin_check", "modprobe"] {
         if which(tool).is_none() {
             assert!(

@@ -55,6 +55,8 @@ enum Then {
 pub(crate) struct Planted {
     /// Every so many calls are put off; 0: none.
     pub(crate) later_each: u64,
+    /// Every so many listings are refused: no such name; 0: none.
+    pub(crate) lists_refused_each: u64,
     /// COMMIT and FILE_SYNC keep nothing.
     pub(crate) forgets_commits: bool,
     /// Names are not stable.
@@ -75,6 +77,7 @@ pub(crate) struct Null {
     thens: Vec<Then>,
     free: Vec<Nanos>,
     calls: u64,
+    lists: u64,
     verifier: u64,
     buffer: Vec<u8>,
     listing: Vec<PlainEntry>,
@@ -102,6 +105,7 @@ impl Null {
             thens: Vec::new(),
             free: vec![0; servers],
             calls: 0,
+            lists: 0,
             verifier: 1,
             buffer: Vec::new(),
             listing: Vec::new(),
@@ -213,6 +217,15 @@ impl Null {
         }
     }
 
+    fn listed(&mut self, dir: Node) -> Then {
+        self.lists += 1;
+        let each = self.planted.lists_refused_each;
+        if each > 0 && self.lists.is_multiple_of(each) {
+            return Then::Answer(Status::NOT_FOUND);
+        }
+        self.of(dir, Then::List(dir))
+    }
+
     /// Carries a call out; gives how it is answered.
     fn carry_out(&mut self, call: &Call<'_>) -> Then {
         match *call {
@@ -266,7 +279,7 @@ impl Null {
                 }
             }
             Call::Remove { dir, name } | Call::Rmdir { dir, name } => self.remove(dir, name),
-            Call::List { dir, .. } => self.of(dir, Then::List(dir)),
+            Call::List { dir, .. } => self.listed(dir),
             Call::Fsstat => Then::Done,
             Call::Fsinfo => Then::Limits,
             Call::Commit { of } => {

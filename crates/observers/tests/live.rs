@@ -61,6 +61,10 @@ fn what_is_written_and_synced_is_seen_at_every_device() {
     }
     file.write_all(&words).expect("there is room");
     syncfs(&path).expect("a file can be synced");
+    let pipe = path.with_extension("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
+    syncfs(&pipe).expect("a pipe in the place of a file is not waited for");
+    std::fs::remove_file(&pipe).expect("removed");
     let rest = wait_idle(&devices, Duration::from_secs(3)).expect("the devices exist");
     let delta = Snapshot::take(&devices).expect("the devices exist").since(&before);
     assert!(delta.lost.is_empty(), "{:?}", delta.lost);

@@ -115,3 +115,13 @@ fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
     let analysis = check(wrong, "answers", "a file server that gives a wrong answer");
     assert!(analysis.comparisons.is_empty(), "a base that loses data ranks nothing");
 }
+
+#[test]
+fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
+    let mut scene = ramp("serving");
+    scene.extra_of = vec![("ext4".into(), Measure::FilesListedAgain, 2.0)];
+    let analysis = scene.film().analysis();
+    let found = line(&analysis, "answers", "ext4");
+    assert_eq!(found.status, Status::Note, "{found:?}");
+    assert!(!analysis.comparisons.is_empty(), "no data are lost");
+}

@@ -36,7 +36,7 @@ pub use ground::{FilePair, Ground};
 pub use host::process::is_root;
 pub use journal::{Journal, Mark, NotUndone, StepNumber, state_dir};
 pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
-pub use nfs::{Dialer, FileServerHere, Ganesha, file_servers};
+pub use nfs::{Dialer, FileServerHere, FileService, file_servers};
 pub use places::{Owners, Places};
 pub use probe::{Buildable, probe};
 pub use revive::{make_anew, power_off, power_on};

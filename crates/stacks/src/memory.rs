@@ -173,9 +173,8 @@ fn stat_value(file: &Path, key: &str) -> u64 {
     value.unwrap_or(0)
 }
 
-/// Writes out what is dirty and empties the page cache, dentries and inodes of the whole machine. Needs root.
+/// Empties the page cache, dentries and inodes of the whole machine, of what is not dirty. Needs root.
 pub fn drop_caches() -> Result<(), StackError> {
     let file = Path::new("/proc/sys/vm/drop_caches");
-    rustix::fs::sync();
     std::fs::write(file, "3").map_err(|e| StackError::path("write", file, e, "run as root, or let caches be warm"))
 }

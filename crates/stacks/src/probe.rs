@@ -159,7 +159,7 @@ fn file_system(kind: &'static str, tool_name: &str) -> Buildable {
 }
 
 /// In the kernel, or as a module that it loads at the first mount.
-fn kernel_has(kind: &str) -> bool {
+pub(crate) fn kernel_has(kind: &str) -> bool {
     let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if listed.lines().any(|l| l.split_whitespace().last() == Some(kind)) {
         return true;

@@ -68,6 +68,7 @@ pub(crate) fn package_of(program: &str) -> &'static str {
         "mkfs.btrfs" => "btrfs-progs",
         "lvm" => "lvm2",
         "ganesha.nfsd" => "nfs-ganesha and nfs-ganesha-vfs",
+        "rpc.nfsd" | "rpc.mountd" | "exportfs" => "nfs-kernel-server",
         "rpcbind" => "rpcbind",
         "ip" => "iproute2",
         "dmsetup" => "dmsetup",

@@ -3,9 +3,9 @@
 //!
 //! Prevents: a server that the host's network shows, one that is left, and a write verifier that comes twice.
 
-use plan::{Access, Inject, Stack, StackKind};
+use plan::{Access, FileServer, Inject, Stack, StackKind};
 use sandbox::Directory;
-use stacks::{Ganesha, Journal};
+use stacks::{FileService, Journal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +41,10 @@ impl Bench {
         Journal::create(&self.path("state"), run).expect("a journal")
     }
 
-    fn server(&self, name: &str, journal: &mut Journal) -> Ganesha {
+    fn server(&self, name: &str, journal: &mut Journal) -> FileService {
         let work = Directory::open(self.dir.path()).expect("held");
-        Ganesha::make((&stack(name), Some(8)), &self.path("export"), &work, journal).expect("made")
+        let asked = (&stack(name), FileServer::Ganesha, Some(8));
+        FileService::make(asked, &self.path("export"), &work, journal).expect("made")
     }
 
     /// Processes that work below the test's directory.

@@ -12,6 +12,8 @@ use targets::Nanos;
 
 /// Due times that workers take in turn.
 pub struct Arrivals {
+    /// When the phase begins, for all workers.
+    began: Nanos,
     inner: Mutex<(DueTimes, Xoshiro256PlusPlus)>,
 }
 
@@ -24,8 +26,14 @@ impl Arrivals {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let due = DueTimes::new(began, rate_per_s, schedule, &mut random);
         Some(Arrivals {
+            began,
             inner: Mutex::new((due, random)),
         })
+    }
+
+    /// When the phase begins, whenever a worker does.
+    pub(crate) fn began(&self) -> Nanos {
+        self.began
     }
 
     /// The next due time, which is the caller's from then on.

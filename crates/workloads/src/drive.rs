@@ -101,7 +101,9 @@ pub fn drive_shared<O: Operation>(
     if let Err(error) = pacing.check() {
         panic!("{error}");
     }
-    let mut run = Run::new(op.now(), op.classes(), pacing, seed);
+    // One schedule has one beginning and one end: a worker that comes late does not count longer than the others.
+    let began = arrivals.map_or_else(|| op.now(), Arrivals::began);
+    let mut run = Run::new(began, op.classes(), pacing, seed);
     if let Some(arrivals) = arrivals {
         run.source = Source::Shared { arrivals, due: None };
     }

@@ -406,6 +406,28 @@ fn ceiling_of_this_machine() {
     );
 }
 
+/// A worker that begins when half of the time is over ends with the others, and counts one second and not more.
+#[test]
+fn a_worker_that_comes_late_to_a_schedule_counts_no_longer_than_the_others() {
+    let pacing = Pacing {
+        arrival: Arrival::Open {
+            rate_per_s: 1_000.0,
+            schedule: Schedule::Fixed { first_ns: 0 },
+        },
+        ..Pacing::closed(1, S)
+    };
+    let mut storage = Simulated::new(1, 100 * US);
+    drive(&mut storage, &Pacing::closed(1, S / 2), 1).unwrap();
+    let arrivals = Arrivals::new(&pacing, 0, 1).unwrap();
+    let outcome = drive_shared(&mut storage, &pacing, 1, Some(&arrivals)).unwrap();
+    assert_eq!(outcome.in_time_count + outcome.unsent, 1_000);
+    assert!(
+        outcome.began == 0 && outcome.elapsed_ns <= S + MS,
+        "{} ns",
+        outcome.elapsed_ns
+    );
+}
+
 /// Two workers of one session each on threads of their own: what one cannot start because it is busy the other does.
 #[test]
 fn one_schedule_of_several_workers_is_taken_whole_and_once() {

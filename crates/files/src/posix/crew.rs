@@ -8,6 +8,7 @@ use crate::load::Config;
 use crate::serving::{After, Audit, Counts, EXAMPLES_MAX, Filled, LocalDirectory, Point, TreeSize};
 use crate::users::Users;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Barrier, OnceLock};
 use targets::monotonic_ns;
 use workloads::{Arrivals, Outcome, Pacing, drive_shared, merge};
 
@@ -92,9 +93,12 @@ impl Crew {
         }
         let parts = pacing.split(pacing.sessions);
         // One schedule for all: a free thread takes the next due time.
-        let arrivals = Arrivals::new(pacing, monotonic_ns(), seed);
+        // It begins when all threads are there: starting some hundred takes a second.
+        let (all_there, schedule) = (Barrier::new(parts.len()), OnceLock::new());
         let points = self.each(|users, nth| match parts.get(nth) {
             Some(part) => {
+                all_there.wait();
+                let arrivals = schedule.get_or_init(|| Arrivals::new(pacing, monotonic_ns(), seed));
                 let seed = seed.wrapping_add(nth as u64);
                 users
                     .run(|users| drive_shared(users, part, seed, arrivals.as_ref()))

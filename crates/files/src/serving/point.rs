@@ -31,6 +31,9 @@ pub struct Counts {
     pub wrong: u64,
     /// "Try again later" (NFS3ERR_JUKEBOX): tried again after 100 ms, inside the response.
     pub later: u64,
+    /// Listings that were refused (no such name) though their directory is there, and were asked for again, inside the
+    /// response. Refused twice they are wrong.
+    pub listed_again: u64,
     /// Files drawn anew because another session held the first one.
     pub redraws: u64,
     /// Operations that found no file or name for their purpose and did another one: they are counted in its class.
@@ -55,6 +58,7 @@ impl Counts {
         self.written_bytes += other.written_bytes;
         self.wrong += other.wrong;
         self.later += other.later;
+        self.listed_again += other.listed_again;
         self.redraws += other.redraws;
         self.substituted += other.substituted;
         self.reconnects += other.reconnects;

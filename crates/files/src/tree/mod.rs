@@ -271,8 +271,8 @@ pub(crate) fn below(random: &mut Xoshiro256PlusPlus, n: u32) -> u32 {
     ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u32
 }
 
-/// Whether the `nth` is one of `pct` in a hundred, spread evenly.
+/// Whether the `nth` is one of `pct` in a hundred, spread evenly. The first one is: a tree of few files has one.
 fn one_of_share(nth: u64, pct: u8) -> bool {
     let pct = u64::from(pct);
-    (nth + 1) * pct / 100 > nth * pct / 100
+    nth * pct % 100 < pct
 }

@@ -76,6 +76,15 @@ impl State {
                 self.name_is(session, false);
                 Ok(None)
             }
+            // nfs-ganesha reads the names and then looks at each: one that went meanwhile makes it refuse them all. The
+            // directory is there, and a second look says so.
+            (Now::List { .. }, Status::NOT_FOUND) if !session.repeated => {
+                self.counts.listed_again += 1;
+                let changes = self.tree.changes;
+                let session = &mut self.sessions[nth as usize];
+                (session.repeated, session.changes) = (true, changes);
+                Ok(Some(Next::Call))
+            }
             (_, Status::NOT_FOUND | Status::EXISTS) => {
                 self.note(|| format!("{session:?} was refused with status {}", status.0));
                 if matches!(session.now, Now::Create | Now::Mkdir | Now::Remove | Now::Rmdir) {

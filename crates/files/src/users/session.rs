@@ -61,7 +61,7 @@ pub(crate) struct Session {
     pub(crate) row: u16,
     /// The file stays held for the next row.
     pub(crate) keeps: bool,
-    /// The call was sent before, over a connection that ended.
+    /// The call was sent before: over a connection that ended, or as a listing that was refused.
     pub(crate) repeated: bool,
     /// Bytes of the operation so far.
     pub(crate) units: u64,

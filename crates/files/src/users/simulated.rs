@@ -114,6 +114,18 @@ fn open_arrivals_count_from_the_due_time_and_pass_the_knee() {
 }
 
 #[test]
+fn a_listing_is_asked_for_again_once_and_wrong_when_it_is_refused_twice() {
+    for (each, is_wrong) in [(2, false), (1, true)] {
+        let mut users = filled(sfs97(), 2048);
+        users.client.planted.lists_refused_each = each;
+        // Alone: the second call is the next listing of all.
+        let point = closed(&mut users, 1, 20).unwrap();
+        assert!(point.counts.listed_again > 100, "{:?}", point.counts);
+        assert_eq!(point.counts.wrong > 0, is_wrong, "{:?}", point.wrong);
+    }
+}
+
+#[test]
 fn what_is_put_off_is_tried_again_inside_the_response() {
     let mut users = filled(sfs97(), 2048);
     users.client.planted.later_each = 50;

@@ -118,13 +118,16 @@ fn serve(mut stream: TcpStream, inner: &Mutex<Inner>, replies: &AtomicU64) -> st
     stream.set_nodelay(true)?;
     let mut records = Records::new(2 << 20);
     let mut out = Vec::new();
+    let mut heard = false;
     loop {
         out.clear();
         while let Some(place) = records.next_message().map_err(|bad| std::io::Error::other(bad.0))? {
             let from = out.len();
             let mut inner = inner.lock().unwrap();
             let nth = replies.fetch_add(1, Ordering::SeqCst) + 1;
-            let ends = inner.answer(records.message(place), nth, &mut out);
+            // A connection that ends before its first answer is a server that is gone.
+            let ends = inner.answer(records.message(place), nth, &mut out) && heard;
+            heard = true;
             let spoiled = inner.spoiled;
             drop(inner);
             spoil(spoiled, nth, from, &mut out);

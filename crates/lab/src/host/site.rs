@@ -2,6 +2,7 @@
 
 use crate::ceiling::Ceiling;
 use crate::host::prepared::Prepared;
+use crate::host::stand::Stand;
 use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
 use crate::progress::Caller;
@@ -369,9 +370,17 @@ impl<'a> HostSite<'a> {
     }
 
     /// No phase starts with what loading or copying left in the page cache, or this process's allocator of an earlier
-    /// database; an ordinary user can only ask for the own group's.
-    pub(crate) fn drop_caches(&self) -> anyhow::Result<()> {
+    /// database; an ordinary user can only ask for the own group's. What is dirty stays in the cache: that of the
+    /// places is written out first. What others have not written is theirs, and may be much.
+    pub(crate) fn drop_caches(&self, stands: &[&Stand], places: &[PathBuf]) -> anyhow::Result<()> {
         targets::give_back_freed_memory();
+        // What fails here fails in the phase again, which says whose it is.
+        for stand in stands {
+            let _ = stand.sync();
+        }
+        for place in places {
+            let _ = observers::syncfs(place);
+        }
         if stacks::drop_caches().is_err()
             && let Some(limit) = &self.limit
         {

@@ -252,7 +252,7 @@ impl<'a> Trial<'a> {
         if self.first && loads {
             stand.describe(ledger, &devices)?;
         }
-        self.site.drop_caches()?;
+        self.site.drop_caches(&[stand], &places)?;
         self.site.luns.warm(&stand.stack)?;
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
@@ -339,7 +339,8 @@ impl<'a> Trial<'a> {
             to_files: target.files(),
             over_existing: opened[to].used,
         };
-        self.site.drop_caches()?;
+        self.site
+            .drop_caches(&[source, target], &[source.places(), target.places()].concat())?;
         for stand in [source, target] {
             self.site.luns.warm(&stand.stack)?;
         }

@@ -19,6 +19,7 @@ pub(super) fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
         (Measure::FilesWrong, counts.wrong),
         (Measure::FilesRedrawn, counts.redraws),
         (Measure::FilesTriedAgain, counts.later),
+        (Measure::FilesListedAgain, counts.listed_again),
     ]
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))

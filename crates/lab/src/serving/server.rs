@@ -8,7 +8,7 @@ use anyhow::Context;
 use files::{FilesError, NfsServer};
 use plan::Files;
 use sandbox::Directory;
-use stacks::{Ganesha, Journal};
+use stacks::{FileService, Journal};
 use std::time::{Duration, Instant};
 
 /// No answer for so long, and the phase ends.
@@ -18,7 +18,7 @@ const UP: Duration = Duration::from_secs(30);
 
 /// A server that we start.
 pub(super) struct Server {
-    server: Ganesha,
+    server: FileService,
     connections: u32,
     /// Its clients ask for nothing stable: a planted loss.
     flush_lost: bool,
@@ -33,11 +33,9 @@ impl Server {
         work_dir: &Directory,
         journal: &mut Journal,
     ) -> anyhow::Result<Option<Server>> {
-        if files.server.is_none() {
-            return Ok(None);
-        }
+        let Some(kind) = files.server else { return Ok(None) };
         let export = stand.directory()?;
-        let server = Ganesha::make((&stand.stack, files.threads), &export, work_dir, journal)?;
+        let server = FileService::make((&stand.stack, kind, files.threads), &export, work_dir, journal)?;
         let version = server.version();
         Ok(Some(Server {
             server,
@@ -68,7 +66,7 @@ impl Server {
         Ok(self.server.kill()?)
     }
 
-    /// The process, if it runs.
+    /// The process that does the work; `None`: it does not run, or threads of the kernel's do it.
     pub(super) fn pid(&self) -> Option<u32> {
         self.server.pid()
     }
@@ -103,9 +101,10 @@ impl Server {
         if !error.chain().any(gone) {
             return error;
         }
-        let state = match self.server.pid() {
-            Some(_) => "runs and",
-            None => "has ended and",
+        let state = if self.server.runs() {
+            "runs and"
+        } else {
+            "has ended and"
         };
         let words = self.server.last_words().unwrap_or_else(|| "nothing".to_string());
         error.context(format!("the NFS server {state} said last: {words}"))

@@ -47,7 +47,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
     };
     for (ordinal, phase) in trial.study.phases.iter().enumerate() {
         signals::check(trial.turn.cancel)?;
-        site.drop_caches()?;
+        site.drop_caches(&[stand], &places)?;
         site.luns.warm(&stand.stack)?;
         if let Some(server) = &mut server {
             // Anew, so that it remembers nothing of the phase before.

@@ -62,7 +62,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             around.doing(phase, " · asking the conditions");
             asked = Some(sql.broken(scale)?);
         }
-        site.drop_caches()?;
+        site.drop_caches(&[stand], &places)?;
         site.luns.warm(&stand.stack)?;
         let mut host = host(site, stand, (&devices, &places), server);
         let known = match phase.kind.tpch() {

@@ -86,6 +86,8 @@ measures! {
         "operations that drew another file, for theirs was being written";
     FilesTriedAgain, "files.tried_again", "calls", Amount,
         "calls that the server put off (NFS3ERR_JUKEBOX) and that were sent again";
+    FilesListedAgain, "files.listed_again", "listings", Amount,
+        "listings that the server refused though their directory is there, and gave when it was asked again";
     FilesCalls, "files.calls", "calls", Amount, "calls that the operations made";
     FilesCeiling, "files.ceiling_per_s", "operations/s", Level,
         "operations a second of the same work with a client that answers itself: the generator's own ceiling";

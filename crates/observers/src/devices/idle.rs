@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::devices::counters;
 use crate::processes::own::monotonic_ns;
 use crate::{DeviceCounters, ObserveError, Root};
+use rustix::fs::{Mode, OFlags};
 
 /// How long a device must do nothing to be called idle by [`wait_idle`].
 const REST: Duration = Duration::from_millis(50);
@@ -115,7 +116,10 @@ pub fn syncfs(path: &Path) -> Result<(), ObserveError> {
         path: path.to_path_buf(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(|source| ObserveError::Place {
+    // Without waiting: another user may have put a pipe in a file's place.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(std::io::Error::from);
+    let file = opened.map(std::fs::File::from).map_err(|source| ObserveError::Place {
         path: path.to_path_buf(),
         source,
     })?;

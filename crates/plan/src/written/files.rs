@@ -18,8 +18,8 @@ written! {
     struct WrittenFiles of Protocol {
         /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP)
         protocol: Protocol = (Protocol::Posix, "with a stack of kind `server`" => Nfs3);
-        /// who serves a stack that has no server: `ganesha` (nfs-ganesha, started anew for each phase) or `kernel`
-        /// (this version does not start it, and skips such stacks)
+        /// who serves a stack that has no server: `ganesha` (nfs-ganesha) or `kernel` (the kernel's own server).
+        /// Started anew for each phase
         server: FileServer [Nfs3] = (FileServer::Ganesha);
         /// TCP connections of all users together
         connections: u64 [Nfs3] = (4, in 1..=64);

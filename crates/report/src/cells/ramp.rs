@@ -13,6 +13,8 @@ pub(crate) struct Ramp {
     pub(crate) points: Vec<PointOfRun>,
     /// Where response passes the limit.
     pub(crate) limit: AtLimit,
+    /// Where it would, if each operation were sent when it was due.
+    pub(crate) limit_unlate: AtLimit,
 }
 
 /// One point of one run.
@@ -26,7 +28,13 @@ pub(crate) struct PointOfRun {
     pub(crate) late_share: f64,
     pub(crate) unsent_share: f64,
     pub(crate) operations: f64,
+    /// The load was reached.
+    pub(crate) reached: bool,
+    /// It was reached within the limit.
     pub(crate) inside: bool,
+    /// The response that is limited, from due to done; and the same from sent to done.
+    pub(crate) limited_ns: f64,
+    pub(crate) limited_sent_ns: f64,
 }
 
 /// Where response passes the limit.
@@ -51,8 +59,19 @@ impl Ramp {
         }
         Ok(Ramp {
             limit: at_limit(&points, serving),
+            limit_unlate: at_limit(&unlate(&points, serving), serving),
             points,
         })
+    }
+
+    /// By which share the rate at the limit would be higher, if each operation were sent when it was due; without end
+    /// where the ramp would not come to the limit. `None`: it has no such rate.
+    pub(crate) fn late_cost(&self) -> Option<f64> {
+        match (self.limit, self.limit_unlate) {
+            (AtLimit::At(rate), AtLimit::At(unlate)) if rate > 0.0 => Some((unlate / rate - 1.0).max(0.0)),
+            (AtLimit::At(_), AtLimit::AtLeast(_)) => Some(f64::INFINITY),
+            _ => None,
+        }
     }
 
     /// The highest rate done at any point.
@@ -96,8 +115,12 @@ impl PointOfRun {
             return Ok(None);
         };
         let (mean_ns, p99_ns) = (response.mean(), response.value_at_quantile(0.99) as f64);
-        let served_ns = service.map_or(mean_ns, |all| all.mean());
-        let limited = if serving.limit_of == "p99" { p99_ns } else { mean_ns };
+        let served_ns = service.as_ref().map_or(mean_ns, |all| all.mean());
+        let served_p99_ns = service.map_or(p99_ns, |all| all.value_at_quantile(0.99) as f64);
+        let (limited_ns, limited_sent_ns) = match serving.limit_of.as_str() {
+            "p99" => (p99_ns, served_p99_ns),
+            _ => (mean_ns, served_ns),
+        };
         let done_per_s = point.in_time as f64 / seconds;
         let reached = done_per_s >= serving.reached_share * point.asked_per_s;
         let due = response.len().saturating_add(point.unsent);
@@ -110,17 +133,27 @@ impl PointOfRun {
             late_share: over(Some((mean_ns - served_ns).max(0.0)), Some(mean_ns)).unwrap_or(0.0),
             unsent_share: point.unsent as f64 / due.max(1) as f64,
             operations: response.len() as f64,
-            inside: reached && serving.limit_ns.is_none_or(|limit| limited <= limit as f64),
+            reached,
+            inside: reached && within(limited_ns, serving),
+            limited_ns,
+            limited_sent_ns,
         }))
     }
+}
 
-    fn limited_ns(&self, serving: &FileServing) -> f64 {
-        if serving.limit_of == "p99" {
-            self.p99_ns
-        } else {
-            self.mean_ns
-        }
-    }
+/// Whether a response is within the limit.
+fn within(limited_ns: f64, serving: &FileServing) -> bool {
+    serving.limit_ns.is_none_or(|limit| limited_ns <= limit as f64)
+}
+
+/// The points as they would be, if each operation were sent when it was due.
+fn unlate(points: &[PointOfRun], serving: &FileServing) -> Vec<PointOfRun> {
+    let one = |point: &PointOfRun| PointOfRun {
+        inside: point.reached && within(point.limited_sent_ns, serving),
+        limited_ns: point.limited_sent_ns,
+        ..point.clone()
+    };
+    points.iter().map(one).collect()
 }
 
 /// The distribution of all classes at a point.
@@ -158,15 +191,12 @@ fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
     };
     let Some(last) = outside.checked_sub(1).map(|nth| &points[nth]) else {
         // Response may be short where the load was not reached.
-        return match over.limited_ns(serving) <= limit {
+        return match over.limited_ns <= limit {
             true => AtLimit::At(over.done_per_s),
             false => AtLimit::Below(over.done_per_s),
         };
     };
-    let (low, high) = (
-        last.limited_ns(serving).max(1.0).ln(),
-        over.limited_ns(serving).max(1.0).ln(),
-    );
+    let (low, high) = (last.limited_ns.max(1.0).ln(), over.limited_ns.max(1.0).ln());
     if high <= limit.ln() {
         return AtLimit::At(over.done_per_s);
     }
@@ -207,8 +237,41 @@ mod tests {
             late_share: 0.0,
             unsent_share: 0.0,
             operations: 1.0,
+            reached: done >= 0.95 * asked,
             inside: done >= 0.95 * asked && mean_ms <= 15.0,
+            limited_ns: mean_ms * 1e6,
+            limited_sent_ns: mean_ms * 1e6,
         }
+    }
+
+    #[test]
+    fn lateness_costs_what_the_rate_at_the_limit_loses_by_it() {
+        let with = serving(Some(15_000_000));
+        let cost = |points: Vec<PointOfRun>| {
+            let ramp = Ramp {
+                limit: at_limit(&points, &with),
+                limit_unlate: at_limit(&unlate(&points, &with), &with),
+                points,
+            };
+            ramp.late_cost()
+        };
+        let sent = |sent_ms: f64, point: PointOfRun| PointOfRun {
+            limited_sent_ns: sent_ms * 1e6,
+            ..point
+        };
+        // Half of a short response is no matter where the rate is decided elsewhere.
+        let early = vec![
+            sent(0.1, point(100.0, 100.0, 0.2)),
+            point(200.0, 200.0, 5.0),
+            point(300.0, 300.0, 45.0),
+        ];
+        assert_eq!(cost(early), Some(0.0));
+        // 15 ms is half-way to 45 ms and all the way to 15 ms.
+        let both = vec![point(100.0, 100.0, 5.0), sent(15.0001, point(200.0, 200.0, 45.0))];
+        assert!(cost(both).is_some_and(|cost| (cost - 1.0 / 3.0).abs() < 1e-3));
+        let never = vec![point(100.0, 100.0, 5.0), sent(9.0, point(200.0, 200.0, 45.0))];
+        assert_eq!(cost(never), Some(f64::INFINITY));
+        assert_eq!(cost(vec![point(100.0, 100.0, 5.0)]), None);
     }
 
     #[test]
@@ -242,6 +305,7 @@ mod tests {
                 point(300.0, 300.0, 20.0),
             ],
             limit: AtLimit::Nowhere,
+            limit_unlate: AtLimit::Nowhere,
         };
         // (100 x 2 + 100 x 3) / 200, and 100 x 3 / 100; the point outside has no part.
         assert_eq!(ramp.overall_sfs(), Some(2.5e6));

@@ -88,12 +88,19 @@ pub struct ServingFigures {
     /// The same by SPECstorage 2020's rule: the area from the first to the highest valid point, divided by the distance
     /// between both; `null` with one valid point.
     pub overall_response_ns_specstorage: Option<Figure>,
+    /// By which share the rate at the limit would be higher, if each operation were sent when it was due; `null` where
+    /// a ramp has no such rate, or would have none then.
+    pub late_cost_share: Option<Figure>,
+    /// Runs whose ramp would not have come to the limit then.
+    pub runs_late_alone: u32,
     /// Operations a second of the same work with a client that answers itself.
     pub ceiling_per_s: Option<Figure>,
     /// Bytes read from files whose place, version and checksum were checked, all blocks together.
     pub checked_bytes: f64,
     /// Calls that the server put off and that were sent again, all blocks together.
     pub tried_again: f64,
+    /// Listings that the server refused, and gave when it was asked again, all blocks together.
+    pub listed_again: f64,
 }
 
 impl Seen {
@@ -130,6 +137,7 @@ impl ServingFigures {
         let figure = |of: &dyn Fn(&Ramp) -> Option<f64>| Figure::of(ramps.iter().map(|(_, ramp)| of(ramp)));
         let count = |measure: Measure| runs.iter().filter_map(|run| run.get(measure)).sum();
         let at_least = |(_, ramp): &&(&FileServing, &Ramp)| matches!(ramp.limit, AtLimit::AtLeast(_));
+        let is_late_alone = |(_, ramp): &&(&FileServing, &Ramp)| ramp.late_cost().is_some_and(f64::is_infinite);
         Ok(Some(ServingFigures {
             protocol: first.protocol.clone(),
             server: first.server.clone(),
@@ -144,9 +152,12 @@ impl ServingFigures {
             peak_per_s: figure(&Ramp::peak),
             overall_response_ns_sfs: figure(&Ramp::overall_sfs),
             overall_response_ns_specstorage: figure(&Ramp::overall_specstorage),
+            late_cost_share: figure(&|ramp| ramp.late_cost().filter(|cost| cost.is_finite())),
+            runs_late_alone: ramps.iter().filter(is_late_alone).count() as u32,
             ceiling_per_s: Figure::of(runs.iter().map(|run| run.get(Measure::FilesCeiling))),
             checked_bytes: count(Measure::FilesChecked),
             tried_again: count(Measure::FilesTriedAgain),
+            listed_again: count(Measure::FilesListedAgain),
         }))
     }
 }

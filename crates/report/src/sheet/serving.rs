@@ -5,32 +5,39 @@
 
 use super::at::At;
 use super::rule::Taken;
-use crate::cells::serving::LATE_SHARE_MAX;
+use crate::check::Status;
 use crate::format::{bytes, number, percent, whole};
 use ledger::Measure;
 
 pub(crate) fn answers(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
     let wrong = at.measured(Measure::FilesWrong).map_or(0.0, |wrong| wrong.high);
-    let figure = match wrong > 0.0 {
-        true => format!("{} answers were wrong", whole(wrong)),
-        false => format!("all right; {} of data checked", bytes(serving.checked_bytes)),
-    };
-    Some(Taken::holds(wrong == 0.0, figure))
+    if wrong > 0.0 {
+        return Some(Taken::broken(format!("{} answers were wrong", whole(wrong))));
+    }
+    let checked = bytes(serving.checked_bytes);
+    // An application would have seen the error: it is shown, and no data are lost.
+    if serving.listed_again > 0.0 {
+        let refused = whole(serving.listed_again);
+        let figure = format!("all right, but for listings refused at first: {refused}; {checked} of data checked");
+        return Some(Taken::judged(Status::Note, figure));
+    }
+    Some(Taken::holds(true, format!("all right; {checked} of data checked")))
 }
 
-/// The generator's lateness at points that count.
+/// What the generator's lateness costs of the rate at the limit.
 pub(crate) fn late(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
-    let inside = serving.points.iter().filter(|point| point.blocks_inside > 0);
-    let late = inside.filter_map(|point| Some((point.asked_per_s, point.late_share?.median)));
-    let (asked, share) = late.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let figure = format!(
-        "at most {} of response, at {} operations/s",
-        percent(share),
-        number(asked)
-    );
-    Some(Taken::holds(share <= LATE_SHARE_MAX, figure))
+    if serving.runs_late_alone > 0 {
+        let runs = match serving.runs_late_alone {
+            1 => "1 run".to_string(),
+            many => format!("{many} runs"),
+        };
+        return Some(Taken::broken(format!("{runs} passed the limit by lateness alone")));
+    }
+    let cost = serving.late_cost_share?.median;
+    let figure = format!("without it the rate at the limit would be {} higher", percent(cost));
+    Some(Taken::share(cost, figure))
 }
 
 /// The same work with a client that answers itself.

@@ -66,5 +66,12 @@ pub(crate) fn doubts(stack: &str, serving: &ServingFigures) -> Vec<String> {
             number(serving.tried_again)
         ));
     }
+    if serving.listed_again > 0.0 {
+        said.push(format!(
+            "{stack}: the server refused {} listings (no such name) while names in them went, and gave them when it \
+             was asked again: an application would have seen the error",
+            number(serving.listed_again)
+        ));
+    }
     said
 }

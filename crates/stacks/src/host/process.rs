@@ -3,8 +3,10 @@
 //!
 //! Prevents: a signal to somebody's shell, which happens to be in the directory.
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -35,9 +37,11 @@ pub(crate) enum Who<'a> {
     Postgres,
     /// The daemon of ZFS through FUSE, by its program.
     ZfsFuse,
-    /// A server of files, by its program.
+    /// nfs-ganesha, by its program.
     Ganesha,
-    /// The same, or the port mapper that it was started with.
+    /// The mount daemon of the kernel's NFS server, by its program.
+    MountDaemon,
+    /// One of both, or the port mapper that it was started with.
     FileServer,
     /// Assay itself, started by itself for this service: the first argument.
     Ours(&'a str),
@@ -49,15 +53,29 @@ impl Who<'_> {
             Who::Postgres => runs(pid, "postgres"),
             Who::ZfsFuse => runs(pid, "zfs-fuse"),
             Who::Ganesha => runs(pid, "ganesha.nfsd"),
-            Who::FileServer => runs(pid, "ganesha.nfsd") || runs(pid, "rpcbind"),
+            Who::MountDaemon => runs(pid, "rpc.mountd"),
+            Who::FileServer => [Who::Ganesha, Who::MountDaemon].iter().any(|who| who.is(pid)) || runs(pid, "rpcbind"),
             Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
         }
     }
 
+    /// What it is comes first: a stranger's directory may lie on a file system that does not answer.
     fn works_in(self, pid: &str, dir: &Path) -> bool {
-        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir) && self.is(pid)
+        self.is(pid) && is_cwd(CWD, Path::new(&format!("/proc/{pid}/cwd")), dir)
     }
+}
+
+/// Whether a process's link to its working directory, below `from`, leads to this one. By identity: in another mount
+/// namespace a path may be another one, in a chroot for example.
+pub(crate) fn is_cwd(from: impl AsFd, link: &Path, dir: &Path) -> bool {
+    let identity = |from: BorrowedFd<'_>, path: &Path| {
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+        Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
+    };
+    let wanted = identity(CWD, dir);
+    wanted.is_some() && identity(from.as_fd(), link) == wanted
 }
 
 /// Whether a process runs a program of this name.

@@ -1,4 +1,4 @@
-//! The configuration of nfs-ganesha for one export.
+//! What servers are told of their one export: nfs-ganesha's configuration, the options of the kernel's server.
 //!
 //! Takes what shapes it, gives the text. Prevents: an export whose handles die with a mount, and a path that ends its
 //! own quotes.
@@ -10,7 +10,11 @@ pub(super) const NFS_PORT: u16 = 2049;
 /// Port of MOUNT there.
 pub(super) const MOUNT_PORT: u16 = 20048;
 
-/// What a server is told.
+/// Options of the export of the kernel's server, as exportfs takes them. The clients come from any port as any user,
+/// and the number stands in handles in place of the device's.
+pub(super) const KERNEL_OPTIONS: &str = "rw,sync,no_root_squash,insecure,no_subtree_check,fsid=7";
+
+/// What nfs-ganesha is told.
 pub(super) struct Told<'a> {
     /// The directory that is served.
     pub(super) export: &'a Path,

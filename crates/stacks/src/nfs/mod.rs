@@ -1,14 +1,16 @@
-//! Serving a stack's files by NFS: nfs-ganesha in namespaces of its own, as a step that is undone.
+//! Serving a stack's files by NFS: nfs-ganesha or the kernel's server, in namespaces of its own, as a step that is
+//! undone.
 //!
-//! Takes a directory of the stack; gives a [`Ganesha`] and a [`Dialer`] that reaches it. Prevents: a server that
+//! Takes a directory of the stack; gives a [`FileService`] and a [`Dialer`] that reaches it. Prevents: a server that
 //! others can reach, one that meets a second one's ports, and one that outlives its run.
 
 mod configuration;
 mod dialer;
 mod needs;
 pub(crate) mod processes;
+mod script;
 mod server;
 
 pub use dialer::Dialer;
 pub use needs::{FileServerHere, file_servers};
-pub use server::Ganesha;
+pub use server::FileService;

@@ -22,51 +22,76 @@ pub struct FileServerHere {
     pub version: String,
 }
 
-/// Programs that a server is started with.
-const PROGRAMS: [&str; 6] = ["ganesha.nfsd", "rpcbind", "unshare", "ip", "umount", "setsid"];
+/// Programs that any server is started with.
+const PROGRAMS: [&str; 5] = ["rpcbind", "unshare", "ip", "umount", "setsid"];
 /// The part of nfs-ganesha that serves a mounted file system.
 const MODULE: &str = "libfsalvfs.so";
 
 /// Every server of files that a study can name.
 pub fn file_servers() -> Vec<FileServerHere> {
-    let lack = lack_of_ganesha();
-    let able = lack.is_none();
-    let (reason, cure) = lack.unwrap_or_else(|| ("nfs-ganesha, in a network of its own".to_owned(), String::new()));
-    let ganesha = FileServerHere {
-        server: FileServer::Ganesha,
-        able,
-        reason,
-        cure,
-        version: version(),
+    let kinds = [
+        (FileServer::Ganesha, lack_of_ganesha(), "nfs-ganesha"),
+        (FileServer::Kernel, lack_of_kernel(), "the kernel's own"),
+    ];
+    let here = |(server, lack, what): (FileServer, Option<(String, String)>, &str)| {
+        let able = lack.is_none();
+        let (reason, cure) = lack.unwrap_or_else(|| (format!("{what}, in a network of its own"), String::new()));
+        FileServerHere {
+            server,
+            able,
+            reason,
+            cure,
+            version: version(server),
+        }
     };
-    let kernel = FileServerHere {
-        server: FileServer::Kernel,
-        able: false,
-        reason: "this version does not start the kernel's NFS server".to_owned(),
-        cure: "write server = \"ganesha\", or export it by hand: kind = \"server\", url = \"nfs://HOST/EXPORT\""
-            .to_owned(),
-        version: String::new(),
-    };
-    vec![ganesha, kernel]
+    kinds.map(here).into()
 }
 
-/// What nfs-ganesha says of its version; empty where it is not here.
-pub(super) fn version() -> String {
-    tool::version("ganesha.nfsd")
+/// What a server says of its version; empty where it is not here.
+pub(super) fn version(server: FileServer) -> String {
+    match server {
+        FileServer::Ganesha => tool::version("ganesha.nfsd"),
+        FileServer::Kernel if probe::kernel_has(KERNEL_FILE_SYSTEM) => {
+            let release = rustix::system::uname();
+            format!("the NFS server of Linux {}", release.release().to_string_lossy())
+        }
+        FileServer::Kernel => String::new(),
+    }
+}
+
+/// What stands in the way of any server: (reason, cure).
+fn lack_of(programs: &[&str]) -> Option<(String, String)> {
+    let all = programs.iter().chain(&PROGRAMS);
+    probe::obstacle().or_else(|| all.copied().find_map(probe::no_tool))
 }
 
 /// Why nfs-ganesha cannot be started, and the cure.
 fn lack_of_ganesha() -> Option<(String, String)> {
-    if let Some(lack) = probe::obstacle() {
-        return Some(lack);
-    }
-    if let Some(lack) = PROGRAMS.into_iter().find_map(probe::no_tool) {
-        return Some(lack);
-    }
-    (!has_module()).then(|| {
-        let reason = format!("nfs-ganesha has no module for mounted file systems ({MODULE})");
-        (reason, "install nfs-ganesha-vfs".to_owned())
+    lack_of(&["ganesha.nfsd"]).or_else(|| {
+        (!has_module()).then(|| {
+            let reason = format!("nfs-ganesha has no module for mounted file systems ({MODULE})");
+            (reason, "install nfs-ganesha-vfs".to_owned())
+        })
     })
+}
+
+/// The kernel's server shows its settings as a file system of this name.
+const KERNEL_FILE_SYSTEM: &str = "nfsd";
+
+/// Why the kernel's server cannot be started, and the cure.
+fn lack_of_kernel() -> Option<(String, String)> {
+    let no_kernel = || {
+        (!probe::kernel_has(KERNEL_FILE_SYSTEM)).then(|| {
+            let cure = "modprobe nfsd, or use a guest that has it: benches/guest/guest.sh STUDY";
+            (
+                "this kernel has no NFS server (module nfsd)".to_owned(),
+                cure.to_owned(),
+            )
+        })
+    };
+    probe::obstacle()
+        .or_else(no_kernel)
+        .or_else(|| lack_of(&["rpc.nfsd", "rpc.mountd", "exportfs"]))
 }
 
 fn has_module() -> bool {

@@ -1,28 +1,115 @@
-//! The processes of a server of files, known by the directory that they work in: nfs-ganesha and its port mapper.
+//! The processes of a server of files, known by the directory that they work in: nfs-ganesha or the mount daemon of the
+//! kernel's server, and the port mapper; and the threads of the kernel's server, known by their settings' mount.
 //!
-//! Prevents: a port mapper that is left when its server is ended.
+//! Prevents: a port mapper that is left when its server is ended, and the end of a server that the host had before.
 
-use crate::host::process::{self, Who};
+use crate::host::process::{self, PATIENCE, Who};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Signal;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::mpsc;
 
-/// Both.
+/// All that work for a server.
 const ALL: Who<'_> = Who::FileServer;
-/// The one that serves.
-const SERVER: Who<'_> = Who::Ganesha;
 
-/// The server that works in this directory.
-pub(super) fn serving(dir: &Path) -> Option<u32> {
-    process::working_in(dir, SERVER).first().copied()
+/// Name under which the settings of a kernel's server of ours are mounted. That of the host has another.
+pub(super) const SETTINGS: &str = "assay";
+/// Where they are mounted.
+const SETTINGS_PLACE: &str = "/proc/fs/nfsd";
+
+/// The server that works in this directory: the process that ends when the server does.
+pub(super) fn serving(dir: &Path, who: Who<'_>) -> Option<u32> {
+    process::working_in(dir, who).first().copied()
 }
 
 /// Ends all that works in the directory, without asking, and waits until it has. Nobody there: fine.
 pub(crate) fn kill(dir: &Path) -> io::Result<()> {
     let there = process::working_in(dir, ALL);
+    // Before its processes, through which alone it is reached.
+    for pid in &there {
+        end_kernel_threads(*pid, dir)?;
+    }
     process::signal_all_in(dir, ALL, Signal::KILL);
     // Its directory is gone before its last transfers are.
     process::wait_until_over(&there)?;
     // One that was just starting another.
     process::end_all_in(dir, ALL, &[(std::time::Duration::ZERO, Signal::KILL)])
+}
+
+/// Lets the kernel's server in the namespaces of this process end, if it is one of ours, and waits until it has.
+fn end_kernel_threads(pid: u32, dir: &Path) -> io::Result<()> {
+    let held = openat(
+        CWD,
+        format!("/proc/{pid}"),
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    // One that is gone meanwhile, or whose number is another's by now, is none of ours.
+    let Ok(held) = held else { return Ok(()) };
+    if !process::is_cwd(&held, Path::new("cwd"), dir) || !mountinfo(&held).is_some_and(|text| is_ours(&text)) {
+        return Ok(());
+    }
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let threads = match openat(&held, "root/proc/fs/nfsd/threads", flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(_) => return Ok(()),
+    };
+    let (tell, told) = mpsc::channel();
+    // A thread of its own: a server that waits for a dead device does not end.
+    std::thread::spawn(move || {
+        let _ = tell.send((&threads).write_all(b"0\n"));
+    });
+    let late = || io::Error::new(io::ErrorKind::TimedOut, "threads of the kernel's NFS server do not end");
+    told.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(late()))
+}
+
+fn mountinfo(process: &OwnedFd) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut text = String::new();
+    let mut file = File::from(openat(process, "mountinfo", flags, Mode::empty()).ok()?);
+    file.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Whether what is seen at the place of the settings, the last one mounted there, was mounted under our name.
+fn is_ours(mountinfo: &str) -> bool {
+    let mut there = mountinfo.lines().filter_map(|line| {
+        let (front, back) = line.split_once(" - ")?;
+        let back: Vec<&str> = back.split(' ').collect();
+        (front.split(' ').nth(4)? == SETTINGS_PLACE).then_some(back)
+    });
+    let last = there.next_back();
+    last.is_some_and(|back| back.first() == Some(&"nfsd") && back.get(1) == Some(&SETTINGS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_settings_mounted_last_and_under_our_name_are_ours() {
+        let host = "45 23 0:40 / /proc/fs/nfsd rw,relatime shared:20 - nfsd nfsd rw\n";
+        let ours = "99 45 0:77 / /proc/fs/nfsd rw,relatime - nfsd assay rw\n";
+        let other = "98 23 0:70 / /mnt rw - nfsd assay rw\n";
+        assert!(is_ours(&format!("{host}{ours}")));
+        for text in [
+            host.to_owned(),
+            format!("{ours}{host}"),
+            other.to_owned(),
+            String::new(),
+        ] {
+            assert!(!is_ours(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_there_is_fine_and_a_process_elsewhere_is_none_of_ours() {
+        let dir = tempfile::tempdir().expect("a directory");
+        kill(dir.path()).expect("nobody there");
+        end_kernel_threads(std::process::id(), dir.path()).expect("it works elsewhere");
+        end_kernel_threads(u32::MAX, dir.path()).expect("no such process");
+    }
 }

@@ -10,7 +10,7 @@ use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
-use plan::{Engine, LunSource, Scale, Study};
+use plan::{Engine, FileServer, LunSource, Scale, Study};
 use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
@@ -353,9 +353,13 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
         }
     }
     for stack in &study.stacks {
-        if stack.engine.files().is_some_and(|files| files.server.is_some()) {
-            let what = "nfs-ganesha and a port mapper, in network and mount namespaces of their own";
-            creates.push(format!("{what}, for stack {}", stack.name));
+        if let Some(server) = stack.engine.files().and_then(|files| files.server) {
+            let what = match server {
+                FileServer::Ganesha => "nfs-ganesha and a port mapper",
+                FileServer::Kernel => "the kernel's NFS server, its mount daemon and a port mapper",
+            };
+            let own = "in network and mount namespaces of their own";
+            creates.push(format!("{what}, {own}, for stack {}", stack.name));
         }
         creates.extend(stacks_made::made(stack));
     }

@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Access, End, Inject, PowerCut, Protocol, Serving, Stack, Study};
+use crate::study::{Access, End, FileServer, Inject, PowerCut, Protocol, Serving, Stack, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -38,6 +38,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
             protocol(&written.files, w, one, findings);
         }
     }
+    kernel(written, study, findings);
     for (w, one) in written.phases.iter().zip(&study.phases) {
         match (one.kind.serving(), one.kind.cut()) {
             (Some(serving), _) => users(w, serving, study, findings),
@@ -112,6 +113,30 @@ fn planted(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
         let cure = "write server = \"ganesha\" in [files], or remove `same_verifier`";
         let message = "only a server that is started here can come back with its write verifier";
         findings.add(place(&w.inject.same_verifier, &w.span), message, cure);
+    }
+}
+
+/// The kernel's server is threads of the kernel's: nobody can end them in the middle of their work, or count their
+/// memory.
+fn kernel(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let Some(at) = &written.files.server else { return };
+    let starts = |stack: &&Stack| stack.engine.files().and_then(|files| files.server) == Some(FileServer::Kernel);
+    let Some(stack) = study.stacks.iter().find(starts) else {
+        return;
+    };
+    let cure = "write server = \"ganesha\"";
+    if stack.inject.same_verifier {
+        let message = "the kernel's NFS server cannot be told to come back with its write verifier";
+        findings.add(&at.span, message, cure);
+    }
+    if study.phases.iter().any(|phase| phase.kind.cut().is_some()) {
+        let message = "the kernel's NFS server cannot be ended in the middle of its work";
+        findings.add(&at.span, message, cure);
+    }
+    if study.memory.budget.is_some() {
+        let message = "what the kernel's NFS server keeps in memory is in no memory budget";
+        let cure = "write server = \"ganesha\", or remove `budget` from [memory]";
+        findings.add(&at.span, message, cure);
     }
 }
 

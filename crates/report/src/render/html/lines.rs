@@ -20,7 +20,9 @@ pub(super) fn plot(chart: &Lines) -> Markup {
     let (Some(scale), true) = (scale, most > 0.0) else {
         return html! {};
     };
-    let last = chart.marks.iter().copied().fold(0.0, f64::max);
+    // Round marks may end before the last point.
+    let widths = chart.series.iter().flat_map(|one| &one.points).map(|point| point.0);
+    let last = chart.marks.iter().copied().chain(widths).fold(0.0, f64::max);
     let place = |value: f64| {
         if chart.logarithmic {
             scale.place(value)
@@ -136,6 +138,12 @@ mod tests {
         };
         let page = plot(&chart).into_string();
         assert!(page.contains("M0,1000L1000,") && page.contains("h0"), "{page}");
+        chart.series[0].points = vec![(10.0, 4.0), (12.5, 8.0)];
+        let page = plot(&chart).into_string();
+        assert!(
+            page.contains("M800,") && page.contains("L1000,"),
+            "the last mark is no end: {page}"
+        );
         chart.series.clear();
         assert!(plot(&chart).into_string().is_empty());
     }
