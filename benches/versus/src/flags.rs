@@ -40,6 +40,10 @@ pub(crate) struct Flags {
     /// The `assay` binary (default: built beside this one)
     #[arg(long, value_name = "PATH")]
     pub(crate) assay: Option<PathBuf>,
+    /// An earlier `assay` binary, which reads result files of the same version: its reports stand beside those of this
+    /// one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) before: Option<PathBuf>,
 }
 
 /// A part of the comparison.
@@ -61,6 +65,8 @@ pub(crate) enum Section {
     Sessions,
     /// The lab around it: report, start-up, size, observers
     Lab,
+    /// Reports over the size of their file
+    Grows,
 }
 
 #[derive(Subcommand, Debug)]
@@ -68,6 +74,17 @@ pub(crate) enum Command {
     /// One run of our own side, as a child whose CPU is measured from outside as any other tool's
     #[command(hide = true)]
     Side(Side),
+    /// A program run to its end: what it took
+    #[command(hide = true)]
+    Cost(Cost),
+}
+
+/// A program whose cost is asked for.
+#[derive(Args, Debug)]
+pub(crate) struct Cost {
+    pub(crate) program: PathBuf,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
 }
 
 /// What a child of our own does.

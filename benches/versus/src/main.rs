@@ -36,6 +36,7 @@ fn main() -> ExitCode {
     let flags = Flags::parse();
     let result = match &flags.command {
         Some(Command::Side(side)) => side::run(side),
+        Some(Command::Cost(cost)) => sections::grows::cost(cost),
         None => versus(&flags),
     };
     match result {
@@ -61,6 +62,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
         scratch: scratch.path().to_owned(),
         t_io_uring: flags.t_io_uring.clone().or_else(record::find_t_io_uring),
         assay: flags.assay.clone(),
+        before: flags.before.clone(),
         counters: instructions::Counters::find(),
         interrupt,
     };
@@ -75,6 +77,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
         Section::Group,
         Section::Sessions,
         Section::Lab,
+        Section::Grows,
     ] {
         if wanted(section) {
             bench.interrupt.check()?;
@@ -104,6 +107,7 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Group => return sections::group::run(bench),
         Section::Sessions => return sections::sessions::run(bench),
         Section::Lab => return sections::lab::run(bench),
+        Section::Grows => return sections::grows::run(bench),
     };
     match place {
         Ok(place) => reads::run(bench, &place, kind),

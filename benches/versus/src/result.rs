@@ -21,7 +21,7 @@ const SAMPLED: [&str; 6] = [
 const SECOND: u64 = 1_000_000_000;
 
 /// How many of each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) phases: u32,
     pub(crate) stacks: u32,
@@ -55,6 +55,24 @@ pub(crate) fn write(path: &Path, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A study file of that size, on models: a check of it looks at no device.
+pub(crate) fn study_of_models(size: Size) -> String {
+    let mut text = format!("[study]\nname = \"synthetic\"\nblocks = {}\n", size.blocks);
+    for stack in 0..size.stacks {
+        let name = stack_name(stack);
+        text += &format!("\n[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"256MiB\"\nservice = \"200us\"\n");
+    }
+    text += "\n[database]\ncache = \"16MiB\"\nschemas = 16\nscale = \"40%\"\nredo_size = \"32MiB\"\n";
+    for phase in 0..size.phases {
+        text += &format!("\n[[phase]]\nname = \"phase {phase}\"\nkind = \"random\"\nsessions = 16\ntime = \"2s\"\n");
+    }
+    text
+}
+
+fn stack_name(ordinal: u32) -> String {
+    format!("stack {ordinal}")
+}
+
 fn study(size: Size) -> Study {
     Study {
         name: "synthetic".into(),
@@ -64,7 +82,7 @@ fn study(size: Size) -> Study {
         margin: 0.05,
         time_limit_ns: 3600 * SECOND,
         blocks_planned: size.blocks,
-        comparisons: (size.stacks - 1) * size.phases,
+        comparisons: (size.stacks - 1).max(1) * size.phases,
         alpha: 0.05,
         alpha_reserved: 0.01,
         io_method: "ring".into(),
@@ -77,7 +95,7 @@ fn study(size: Size) -> Study {
 fn stack(ordinal: u32) -> Stack {
     Stack {
         ordinal,
-        name: format!("stack {ordinal}"),
+        name: stack_name(ordinal),
         kind: "ext4".into(),
         layers: ledger::Layers::plain(["ext4", "loop", "file"]),
         database: None,

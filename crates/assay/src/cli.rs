@@ -102,6 +102,9 @@ pub(crate) enum Command {
     /// Work with SQLite on storage that loses its power; started by `assay run`
     #[command(hide = true)]
     SqliteSessions,
+    /// Be one of several instances of the page engine; started by `assay run`
+    #[command(hide = true)]
+    Instance,
     /// Make the rows of decision support; started by `assay run`
     #[command(hide = true)]
     DecisionRows {

@@ -32,6 +32,7 @@ mod hostile;
 mod hostile_studies;
 mod house;
 mod import;
+mod instances;
 mod killed;
 mod kills;
 mod lun_lost;
@@ -82,6 +83,8 @@ mod trial {
     pub(crate) mod drive {
         pub(crate) trait Served: workloads::Operation {
             fn sessions(&self) -> u32;
+            #[allow(dead_code)] // one instance has all workers here
+            fn worker(&self) -> (u32, u32);
             fn finish(&mut self) -> Result<(), Self::Error>;
         }
     }

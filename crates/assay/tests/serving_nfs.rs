@@ -362,6 +362,7 @@ impl There {
             access: Access::Buffered,
             inject: Inject::default(),
             engine: plan::Engine::Pages,
+            instances: 1,
         };
         let place = Directory::open(&place).expect("held");
         let asked = (&stack, FileServer::Ganesha, None);

@@ -124,6 +124,12 @@ pub enum GroupError {
         /// What was found.
         what: String,
     },
+    /// The metadata are those of another process, which has the group open to change them.
+    #[error("the group is open frozen, and {what}\n  do it where the group is open to be changed")]
+    Frozen {
+        /// What the group would have to do.
+        what: String,
+    },
     /// An earlier failure left memory and disks apart; only a new mount can tell what is there.
     #[error("the group has failed: {what}\n  close it and mount it again")]
     Dead {
@@ -168,6 +174,7 @@ impl GroupError {
             | GroupError::Full { .. }
             | GroupError::Exists { .. }
             | GroupError::Busy { .. }
+            | GroupError::Frozen { .. }
             | GroupError::Dead { .. } => Some(false),
         }
     }

@@ -193,6 +193,18 @@ impl<P: Port> Group<P> {
         Ok((Group::of(core), mounted))
     }
 
+    /// Opens a group that another process has open, without the right to change it: no file can be made, grow or go, no
+    /// disk joins or leaves, and nothing is replayed or mended. Ports on it read and write the files that are there.
+    /// The owner must change nothing while this group is open: an extent that it moved would be read and written where
+    /// it was. A group with mirrored files is refused, for their writes change the metadata.
+    ///
+    /// # Errors
+    /// As [`Group::mount`]; [`GroupError::Refused`], [`GroupError::Busy`] when the owner changed something meanwhile.
+    /// Nothing has been written.
+    pub fn mount_frozen(port: P, options: &MountOptions) -> Result<Group<P>, GroupError> {
+        Ok(Group::of(Core::mount_frozen(port, options)?))
+    }
+
     /// Gives the group a judge of pages; ports opened from now on ask it about every page they read from a mirrored
     /// file, and check, settling and mending decide by it between copies that differ.
     pub fn set_verify(&self, verify: Arc<dyn Verify>) {
@@ -505,7 +517,10 @@ impl<P: Port> Group<P> {
         {
             let mut core = self.core();
             core.alive()?;
-            core.rest()?;
+            // Who may change nothing leaves nothing behind that the next mount would look for.
+            if !core.frozen {
+                core.rest()?;
+            }
         }
         let Group { core, board: _ } = self;
         let core = Arc::try_unwrap(core).ok();

@@ -10,6 +10,7 @@ mod bad_input;
 mod crafted;
 mod crash;
 mod faults;
+mod frozen;
 mod going_back;
 mod group;
 mod machine;

@@ -24,6 +24,7 @@ pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> a
     record.questions = done.questions;
     record.bulk_loads = done.bulk_loads;
     record.serving = done.serving;
+    record.instances = done.instances;
     record.measures.extend(done.counters.iter().flat_map(engine));
     record.measures.extend(seen.measures);
     record.samples = seen.samples;

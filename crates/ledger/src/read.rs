@@ -101,6 +101,14 @@ impl Ledger {
         self.of_phases("user_scan", "rowid")
     }
 
+    /// What each of several instances did, of all phases.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn instances(&self) -> Result<Vec<OfPhase<InstanceRow>>, LedgerError> {
+        self.of_phases("instance_run", "phase, instance")
+    }
+
     /// Events in the order written.
     pub fn events(&self) -> Result<Vec<Event>, LedgerError> {
         self.plain("event", "id")

@@ -70,6 +70,12 @@ CREATE TABLE user_scan (
     phase INTEGER NOT NULL REFERENCES phase(id), schema INTEGER NOT NULL, bytes INTEGER NOT NULL,
     began_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL);
 CREATE INDEX user_scan_by_phase ON user_scan (phase);
+CREATE TABLE instance_run (
+    phase INTEGER NOT NULL REFERENCES phase(id), instance INTEGER NOT NULL, sessions INTEGER NOT NULL,
+    operations INTEGER NOT NULL, units INTEGER NOT NULL, began_ns INTEGER NOT NULL, elapsed_ns INTEGER NOT NULL,
+    service_ns_p99 INTEGER NOT NULL, logical_reads INTEGER NOT NULL, cache_hits INTEGER NOT NULL,
+    commits INTEGER NOT NULL, redo_bytes INTEGER NOT NULL, cpu_ns INTEGER NOT NULL,
+    memory_bytes_peak INTEGER NOT NULL, PRIMARY KEY (phase, instance)) WITHOUT ROWID;
 CREATE TABLE extent_summary (
     trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id), file TEXT NOT NULL,
     extents INTEGER NOT NULL, bytes INTEGER NOT NULL);

@@ -68,6 +68,7 @@ impl Ledger {
             insert_all(connection, "slice", &phase, &record.slices)?;
             insert_all(connection, "sample", &phase, &record.samples)?;
             insert_all(connection, "user_scan", &phase, &record.user_scans)?;
+            insert_all(connection, "instance_run", &phase, &record.instances)?;
             for event in &record.events {
                 let event = Event {
                     phase: Some(phase),

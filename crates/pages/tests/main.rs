@@ -12,5 +12,6 @@ mod crash;
 mod engine;
 mod instructions;
 mod machine;
+mod parts;
 #[cfg(feature = "planted")]
 mod planted;

@@ -6,7 +6,8 @@
 use crate::key::Key;
 use crate::written::{
     PhaseWord, StackWord, Word, WrittenCost, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader,
-    WrittenInject, WrittenLunFiles, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
+    WrittenInject, WrittenInstances, WrittenLunFiles, WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume,
+    WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -34,6 +35,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("study", plain(WrittenHeader::KEYS)),
         ("luns files", format!("{}{of_luns}", head(false))),
         ("memory", plain(WrittenMemory::KEYS)),
+        ("instances", plain(WrittenInstances::KEYS)),
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
         ("files", plain(WrittenFiles::KEYS)),

@@ -70,6 +70,12 @@ fn parts(study: &Study) -> Vec<Part> {
         });
     }
     parts.push(section("memory", plain(study.memory.keys())));
+    parts.extend(
+        study
+            .instances
+            .iter()
+            .map(|all| section("instances", plain(all.keys()))),
+    );
     parts.extend(study.stacks.iter().map(|each| item("stack", &each.name, stack(each))));
     parts.push(section("database", plain(database(study))));
     if let Some(files) = study.stacks.iter().find_map(|stack| stack.engine.files()) {

@@ -150,6 +150,15 @@ fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
             "use the page engine",
         ));
     }
+    if stack.instances > 1 {
+        return Some(Obstacle::new(
+            format!(
+                "{name:?} has {} instances, which work at the same time",
+                stack.instances
+            ),
+            "write instances = 1",
+        ));
+    }
     if stack.kind.pool().is_some() {
         return Some(Obstacle::new(
             format!("{name:?} is a pool of ZFS, which writes on in the background while it rests"),

@@ -24,6 +24,7 @@ use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Estimate;
+use std::collections::BTreeSet;
 
 /// Why a report can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -390,11 +391,15 @@ impl Analysis {
 
     /// Those of [`looks`](Analysis::looks) that the file does not have yet: what a run records after each block.
     pub fn unrecorded_looks(&self) -> Vec<ledger::Look> {
-        let new = |row: &ledger::Look| !self.recorded_looks.iter().any(|old| same_look(old, row));
+        let old: BTreeSet<LookKey<'_>> = self.recorded_looks.iter().map(look_key).collect();
+        let new = |row: &ledger::Look| !old.contains(&look_key(row));
         self.looks().into_iter().filter(new).collect()
     }
 }
 
-pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
-    (a.n, &a.stack, &a.base, &a.phase) == (b.n, &b.stack, &b.base, &b.phase)
+/// What makes two looks one: valid blocks, stack, base, phase.
+pub(crate) type LookKey<'a> = (u32, &'a str, &'a str, &'a str);
+
+pub(crate) fn look_key(look: &ledger::Look) -> LookKey<'_> {
+    (look.n, &look.stack, &look.base, &look.phase)
 }

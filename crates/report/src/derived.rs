@@ -10,6 +10,7 @@ use crate::imported::imported;
 use crate::published::published;
 use crate::ranking::alike::pairs_alike;
 use crate::ranking::changes::changes;
+use crate::ranking::drops::Dropped;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
 use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
@@ -41,10 +42,11 @@ impl Analysis {
         let phases = phases.collect::<Result<Vec<_>, LedgerError>>()?;
         let (differences, equal) = differences(book);
         let (comparisons, contrasts) = verdicts(book, &ranking);
+        let dropped = Dropped::of(&ranking.dropped);
         let mut analysis = Analysis {
             imported: imported(book, &phases),
             not_told_apart: not_told(book, &phases),
-            published: published(book, &comparisons, &ranking.dropped)?,
+            published: published(book, &comparisons, &dropped)?,
             study: study_head(book, &ranking),
             stacks: stack_heads(book),
             differences,
@@ -55,12 +57,12 @@ impl Analysis {
             go_on: ranking.decision.go_on.into(),
             own_blocks: own_blocks(book, &ranking),
             pairs_alike: pairs_alike(book, &ranking),
-            not_tested: not_tested(book, &ranking.pairs, &ranking.dropped)?,
-            changes: changes(book, &ranking.dropped)?,
-            temporary: temporary(book, &ranking.dropped)?,
+            not_tested: not_tested(book, &ranking.pairs, &dropped)?,
+            changes: changes(book, &dropped)?,
+            temporary: temporary(book, &dropped)?,
             contrasts,
             databases: databases(book),
-            bulk_ratios: bulk_ratios(book, &ranking.dropped),
+            bulk_ratios: bulk_ratios(book, &dropped),
             layouts: layouts(book),
             modelled: modelled(book),
             memory: memory(book),

@@ -1,15 +1,20 @@
 //! The result file gathered in memory: which phase was run on which stack in which block, with all that was seen in it.
 //!
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
-//! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
+//! way or interrupted do not. Rows are reached by what they are of: no question goes through a table. Prevents: half a
+//! trial counted, one trial counted twice, and a report whose time grows faster than its file.
 
+use crate::by_trial::ByTrial;
 use crate::cells::ramp::Ramp;
+use crate::disclosed::Disclosed;
+use crate::distribution::Distribution;
 use crate::figures::Figure;
 use crate::grouped::distinct;
+use crate::looked::looked;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow, Ledger,
-    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack,
-    Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, InstanceRow,
+    Ledger, LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice,
+    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -20,19 +25,18 @@ pub(crate) struct Seen {
     pub id: PhaseId,
     pub run: PhaseRun,
     pub measures: BTreeMap<Measure, f64>,
-    pub histograms: Vec<HistogramRow>,
+    pub histograms: Vec<Distribution>,
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
+    pub instances: Vec<InstanceRow>,
     pub orders: Option<OrderEntry>,
     pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
     pub serving: Option<FileServing>,
     /// What its ramp came to, as far as that was asked for.
     pub ramp: OnceCell<Ramp>,
-    /// Service of all its operations, summed, as far as that was asked for.
-    pub service_ns: Cell<Option<f64>>,
-    /// p99 of service by class, as far as a histogram was unpacked: that costs more than all else of a report.
-    pub service_p99_ns: RefCell<BTreeMap<String, Option<f64>>>,
+    /// p99 of response over all classes, as far as that was asked for.
+    pub response_p99_ns: Cell<Option<Option<f64>>>,
 }
 
 impl Seen {
@@ -97,22 +101,32 @@ pub(crate) struct Book {
     pub extensions: Vec<ledger::Extension>,
     pub stacks: Vec<Stack>,
     pub phases: Vec<PhaseHead>,
-    /// By (block, stack): the last trial that ended.
-    pub ran: BTreeMap<(u32, String), Ran>,
     /// Phases recorded in trials that did not end.
     pub uncounted: u32,
     pub looks: Vec<Look>,
-    pub facts: Vec<ledger::Fact>,
-    pub settings: Vec<ledger::Setting>,
-    pub extents: Vec<ledger::ExtentRow>,
-    pub layouts: Vec<ledger::FileLayoutRow>,
+    /// Facts and settings.
+    pub disclosed: Disclosed,
+    pub extents: ByTrial<ledger::ExtentRow>,
+    pub layouts: ByTrial<ledger::FileLayoutRow>,
     pub imported: Vec<ledger::ImportedText>,
-    pub databases: Vec<DatabaseRow>,
+    pub databases: ByTrial<DatabaseRow>,
     pub seal: ledger::Seal,
+    /// By (block, stack): the last trial that ended.
+    ran: BTreeMap<(u32, String), Ran>,
+    /// Blocks begun.
+    blocks: u32,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
     of_stack: BTreeMap<String, Blocks>,
+    /// The places of phases, by name.
+    places: BTreeMap<String, usize>,
+    /// The place of the earlier phase that a phase is held against, by name, once that was asked for.
+    against: OnceCell<BTreeMap<String, usize>>,
     /// The place of the first phase in which a stack ran out of space, as far as that was asked for.
     pub first_full: RefCell<BTreeMap<String, Option<usize>>>,
+    /// Why stacks take no part, by name, once that was asked for.
+    pub unfit: OnceCell<BTreeMap<String, String>>,
+    /// The stack that a stack is compared with, by name, once that was asked for.
+    pub bases: OnceCell<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Default)]
@@ -204,19 +218,23 @@ impl Book {
             ended: ledger.ending()?.map(|ending| ending.reason),
             extensions,
             stacks,
-            phases: heads.into_values().collect(),
-            of_stack: by_stack(&ran),
-            first_full: RefCell::default(),
-            ran,
             uncounted: seen.len() as u32,
             looks,
-            facts: ledger.facts()?,
-            settings: ledger.settings()?,
-            extents: ledger.extents()?,
-            layouts: ledger.layouts()?,
+            disclosed: Disclosed::new(ledger.facts()?, ledger.settings()?),
+            extents: ByTrial::new(ledger.extents()?, |row| row.trial),
+            layouts: ByTrial::new(ledger.layouts()?, |row| row.trial),
             imported: ledger.imported()?,
-            databases: ledger.databases()?,
+            databases: ByTrial::new(ledger.databases()?, |row| row.trial),
             seal: ledger.seal()?,
+            blocks: ran.keys().map(|(block, _)| block.saturating_add(1)).max().unwrap_or(0),
+            of_stack: by_stack(&ran),
+            places: places(heads.values()),
+            phases: heads.into_values().collect(),
+            ran,
+            against: OnceCell::new(),
+            first_full: RefCell::default(),
+            unfit: OnceCell::new(),
+            bases: OnceCell::new(),
         })
     }
 
@@ -228,26 +246,28 @@ impl Book {
             extensions,
             stacks: Vec::new(),
             phases: Vec::new(),
-            ran: BTreeMap::new(),
             uncounted: 0,
             looks: Vec::new(),
-            facts: Vec::new(),
-            settings: Vec::new(),
-            extents: Vec::new(),
-            layouts: Vec::new(),
+            disclosed: Disclosed::default(),
+            extents: ByTrial::none(),
+            layouts: ByTrial::none(),
             imported: Vec::new(),
-            databases: Vec::new(),
+            databases: ByTrial::none(),
             seal: ledger::Seal::None,
+            ran: BTreeMap::new(),
+            blocks: 0,
             of_stack: BTreeMap::new(),
+            places: BTreeMap::new(),
+            against: OnceCell::new(),
             first_full: RefCell::default(),
+            unfit: OnceCell::new(),
+            bases: OnceCell::new(),
         }
     }
 
     /// The value of a fact.
     pub(crate) fn fact(&self, scope: &Scope, key: impl Into<FactKey>) -> Option<&FactValue> {
-        let key = key.into();
-        let found = self.facts.iter().find(|fact| fact.scope == *scope && fact.key == key)?;
-        Some(&found.value)
+        self.disclosed.fact(scope, &key.into())
     }
 
     /// Whether the stacks of a block took turns within its phases.
@@ -263,8 +283,7 @@ impl Book {
 
     /// A setting of the study, as it was written.
     pub(crate) fn setting(&self, key: &str) -> Option<&str> {
-        let found = self.settings.iter().find(|setting| setting.key == key)?;
-        Some(&found.value)
+        self.disclosed.setting(key)
     }
 
     /// The devices under a stack, from the nearest down to the lowest.
@@ -276,19 +295,27 @@ impl Book {
 
     /// Blocks begun, as a count from 0.
     pub(crate) fn blocks(&self) -> u32 {
-        self.ran
-            .keys()
-            .map(|(block, _)| block.saturating_add(1))
-            .max()
-            .unwrap_or(0)
+        self.blocks
+    }
+
+    /// The place of a phase in a trial.
+    pub(crate) fn place(&self, phase: &str) -> Option<usize> {
+        looked(1);
+        self.places.get(phase).copied()
     }
 
     /// The earlier phase that a phase is held against, as the study says.
     pub(crate) fn against(&self, phase: &str) -> Option<&PhaseHead> {
+        looked(1);
+        let all = || (self.phases.iter()).filter_map(|head| Some((head.name.clone(), self.earlier(&head.name)?)));
+        let place = self.against.get_or_init(|| all().collect()).get(phase)?;
+        Some(&self.phases[*place])
+    }
+
+    fn earlier(&self, phase: &str) -> Option<usize> {
         let said = self.setting(&format!("phase.{phase}.against"))?;
         let table: toml::Table = toml::from_str(&format!("name = {said}")).ok()?;
-        let name = table.get("name")?.as_str()?;
-        self.phases.iter().find(|head| head.name == name)
+        self.place(table.get("name")?.as_str()?)
     }
 
     /// Whether the sessions of a phase go home after so many operations each, as the study says.
@@ -304,7 +331,23 @@ impl Book {
     }
 
     pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
+        looked(1);
         self.ran.get(&(block, stack.to_string()))
+    }
+
+    /// All trials that ended, by block and stack.
+    pub(crate) fn trials(&self) -> impl Iterator<Item = (u32, &str, &Ran)> {
+        looked(self.ran.len());
+        self.ran
+            .iter()
+            .map(|((block, stack), ran)| (*block, stack.as_str(), ran))
+    }
+
+    /// Those of one block.
+    pub(crate) fn trials_of(&self, block: u32) -> impl Iterator<Item = &Ran> {
+        let of_block = self.ran.range((block, String::new())..);
+        let of_block = of_block.take_while(move |((of, _), _)| *of == block);
+        of_block.map(|(_, ran)| ran).inspect(|_| looked(1))
     }
 
     /// What was seen of a phase on a stack in a block.
@@ -371,6 +414,15 @@ fn must_be_possible(ledger: &Ledger, study: &Study, extensions: &[ledger::Extens
     Ok(())
 }
 
+/// Of two phases of one name the first counts.
+fn places<'h>(heads: impl Iterator<Item = &'h PhaseHead>) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    for (place, head) in heads.enumerate() {
+        places.entry(head.name.clone()).or_insert(place);
+    }
+    places
+}
+
 fn by_stack(ran: &BTreeMap<(u32, String), Ran>) -> BTreeMap<String, Blocks> {
     let mut of_stack: BTreeMap<String, Blocks> = BTreeMap::new();
     for ((block, stack), ran) in ran {
@@ -403,20 +455,22 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             run: phase.run,
             measures: BTreeMap::new(),
             histograms: Vec::new(),
-            service_p99_ns: RefCell::default(),
             slices: Vec::new(),
             scans: Vec::new(),
+            instances: Vec::new(),
             orders: None,
             questions: None,
             bulk: Vec::new(),
             serving: None,
             ramp: OnceCell::new(),
-            service_ns: Cell::default(),
+            response_p99_ns: Cell::default(),
         };
         seen.insert(phase.id, (fresh.run.trial, fresh));
     }
     add(&mut seen, ledger.measures()?, |phase, row| phase.measures.extend([row]));
-    add(&mut seen, ledger.histograms()?, |phase, row| phase.histograms.push(row));
+    add(&mut seen, ledger.histograms()?, |phase, row| {
+        phase.histograms.push(row.into())
+    });
     add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
     add(&mut seen, ledger.order_entries()?, |phase, row| {
         phase.orders = Some(row)
@@ -429,5 +483,6 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     });
     add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
     add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));
+    add(&mut seen, ledger.instances()?, |phase, row| phase.instances.push(row));
     Ok(seen)
 }

@@ -12,19 +12,28 @@
 // The fixture of the tests names this crate from outside.
 #[cfg(test)]
 extern crate self as report;
+#[cfg(test)]
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
 
 mod analysis;
+mod by_trial;
 mod cells;
 mod check;
 mod compare;
 mod derived;
+mod disclosed;
+mod distribution;
 mod document;
 mod figures;
 mod format;
 mod grouped;
+#[cfg(test)]
+mod grows;
 mod history;
 mod imported;
 mod leading;
+mod looked;
 mod now;
 mod phase_kind;
 pub mod published;
@@ -41,6 +50,7 @@ mod words;
 pub use analysis::{Analysis, Difference, FactOfStack, GoOn, LookTaken, ReportError, StackHead, StopReason, StudyHead};
 pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 pub use cells::inflation::{Inflated, Inflation};
+pub use cells::instances::InstanceFigures;
 pub use cells::invalid::InvalidRuns;
 pub use cells::latency::Latency;
 pub use cells::load_curve::{LoadCurve, SaturationPoint, StepFigures};

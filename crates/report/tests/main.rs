@@ -16,6 +16,7 @@ mod cost;
 mod databases;
 mod fixture;
 mod forms;
+mod instances;
 mod invalid;
 mod kept;
 mod own_blocks;

@@ -57,6 +57,11 @@ impl Directory {
         PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
     }
 
+    /// The same for processes that this one has started, while it holds the directory open.
+    pub fn for_our_children(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd()))
+    }
+
     /// Makes a directory in it, of these permissions whatever the mask, and opens it.
     ///
     /// # Errors

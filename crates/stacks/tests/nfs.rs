@@ -72,6 +72,7 @@ fn stack(name: &str) -> Stack {
         access: Access::Buffered,
         inject: Inject::default(),
         engine: plan::Engine::Pages,
+        instances: 1,
     }
 }
 

@@ -128,6 +128,7 @@ pub(crate) fn stack(name: &str, kind: StackKind) -> Stack {
         access: Access::Direct,
         inject: Inject::default(),
         engine: plan::Engine::Pages,
+        instances: 1,
     }
 }
 

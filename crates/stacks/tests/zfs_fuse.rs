@@ -91,6 +91,7 @@ fn stack(zfs: Zfs) -> Stack {
         access: Access::Direct,
         inject: Inject::default(),
         engine: plan::Engine::Pages,
+        instances: 1,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::decide::{Decision, Estimate, GoOn, History, Judged, Procedure, Reason, Verdict};
 use crate::design::{Design, LookRule};
+use std::collections::BTreeMap;
 
 /// A look that some comparisons had after the same block.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,11 +45,11 @@ impl Procedure {
     /// As [`decide_apart`].
     pub fn decide_apart(&self, histories: &[History], group: &[usize]) -> DecidedApart {
         assert_eq!(histories.len(), group.len(), "a group for each history");
-        let mut groups: Vec<usize> = group.to_vec();
-        groups.sort_unstable();
-        groups.dedup();
-        let members = |wanted: usize| -> Vec<usize> { (0..group.len()).filter(|nth| group[*nth] == wanted).collect() };
-        let decided: Vec<(Vec<usize>, Decision)> = (groups.iter().map(|one| members(*one)))
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (nth, one) in group.iter().enumerate() {
+            members.entry(*one).or_default().push(nth);
+        }
+        let decided: Vec<(Vec<usize>, Decision)> = (members.into_values())
             .map(|members| {
                 let own: Vec<History> = members.iter().map(|nth| histories[*nth].clone()).collect();
                 (members, self.decide(&own))

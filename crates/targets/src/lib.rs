@@ -31,7 +31,7 @@ pub use measure::{Measured, Until, measure_places, measure_reads};
 pub use memory::{Memory, give_back_freed_memory};
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use one_of::BasePort;
-pub use open::{Access, Inside, OpenSpec};
+pub use open::{Access, Inside, OpenSpec, Which};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 pub use ports::counted::{CountedPort, Counts};
 pub use ports::fault::{Delay, Fault, FaultPort, FaultRule, When};

@@ -32,6 +32,40 @@ pub struct OpenSpec {
     pub create: Option<u64>,
     /// The directory, held open, in which the last name of `path` is looked up; `None`: the whole path is walked.
     pub inside: Option<Inside>,
+    /// The file or device that it must be; `None`: whatever the path leads to.
+    pub is: Option<Which>,
+}
+
+/// A file or device by its numbers, whatever its path leads to by then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Which {
+    /// A block device's own number; of a file, that of the device below its file system.
+    pub device: u64,
+    /// The file's number in its file system; 0: a block device.
+    pub inode: u64,
+}
+
+impl Which {
+    /// What stands at a path now; links are followed.
+    ///
+    /// # Errors
+    /// No such file.
+    pub fn at(path: &Path) -> std::io::Result<Which> {
+        Ok(Which::of(&rustix::fs::stat(path)?))
+    }
+
+    fn of(stat: &rustix::fs::Stat) -> Which {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => Which {
+                device: stat.st_rdev,
+                inode: 0,
+            },
+            _ => Which {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+            },
+        }
+    }
 }
 
 /// A directory that is held open.
@@ -55,6 +89,7 @@ impl OpenSpec {
             writable: false,
             create: None,
             inside: None,
+            is: None,
         }
     }
 
@@ -85,6 +120,14 @@ impl OpenSpec {
             inside: Some(Inside(Arc::new(held))),
             ..self
         })
+    }
+
+    /// Only this file or device: another one at the same path is refused, and nothing is written to it.
+    pub fn that_is(self, which: Which) -> OpenSpec {
+        OpenSpec {
+            is: Some(which),
+            ..self
+        }
     }
 }
 
@@ -141,6 +184,11 @@ impl OpenFile {
         };
         let fd = opened.map_err(|e| failed("open", &spec.path, cure_of_open(e, spec), e))?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| failed("stat", &spec.path, "check the file system", e))?;
+        if spec.is.is_some_and(|which| which != Which::of(&stat)) {
+            let source = std::io::Error::other("another file or device has this path now");
+            let cure = "find out what changed it while it was in use (udev, losetup), and run again";
+            return Err(failed("open", &spec.path, cure, source));
+        }
         let kind = FileType::from_raw_mode(stat.st_mode);
         if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
             let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
@@ -274,5 +322,25 @@ impl Files {
 
     pub(crate) fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
         self.get(file).extents()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_file_at_the_same_path_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("lun"), dir.path().join("other"));
+        for place in [&path, &other] {
+            std::fs::write(place, [0; 4096]).unwrap();
+        }
+        let which = Which::at(&path).unwrap();
+        let spec = [OpenSpec::writing(&path, Access::Buffered).that_is(which)];
+        assert!(Files::open(&spec).is_ok());
+        std::fs::rename(&other, &path).unwrap();
+        let error = Files::open(&spec).err().expect("another file").to_string();
+        assert!(error.contains("another file or device has this path"), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 
 mod disk_group;
 mod imports;
+mod instances;
 mod journal;
 mod latencies;
 mod nfs_replies;
@@ -124,6 +125,12 @@ pub const READERS: &[Reader] = &[
         what: "zpool: both sides of the control socket",
         usual: 3_000,
         make: zpool_messages::make,
+    },
+    Reader {
+        name: "instances",
+        what: "lab: orders and answers between a run and the process of another instance, figures added up",
+        usual: 3_000,
+        make: instances::make,
     },
     Reader {
         name: "postgres",

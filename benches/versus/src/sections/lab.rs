@@ -39,10 +39,7 @@ const REPORTS: usize = 5;
 
 /// Runs the table.
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
-    let assay = match &bench.assay {
-        Some(path) => path.clone(),
-        None => build()?,
-    };
+    let assay = bench.binary()?;
     let sizes = [
         (
             "report of 200 phase runs (25 phases, 2 stacks, 4 blocks)",
@@ -127,7 +124,7 @@ fn owed(table: Table, reports: [&str; 2], bytes: u64) -> Found {
 }
 
 /// The binary of this very source, built as it is released.
-fn build() -> anyhow::Result<PathBuf> {
+pub(super) fn build() -> anyhow::Result<PathBuf> {
     say("building assay");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());

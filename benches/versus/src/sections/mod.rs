@@ -2,6 +2,7 @@
 //! was owed.
 
 pub(crate) mod group;
+pub(crate) mod grows;
 pub(crate) mod lab;
 pub(crate) mod reads;
 pub(crate) mod scan;
@@ -28,8 +29,17 @@ pub(crate) struct Bench {
     pub(crate) scratch: PathBuf,
     pub(crate) t_io_uring: Option<PathBuf>,
     pub(crate) assay: Option<PathBuf>,
+    /// An earlier one.
+    pub(crate) before: Option<PathBuf>,
     pub(crate) counters: Counters,
     pub(crate) interrupt: Interrupt,
+}
+
+impl Bench {
+    /// The `assay` binary: the one that was named, or one built of this source.
+    pub(crate) fn binary(&self) -> anyhow::Result<PathBuf> {
+        self.assay.clone().map_or_else(lab::build, Ok)
+    }
 }
 
 /// One line of what was owed.

@@ -40,6 +40,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Dg(command) => dg::dispatch(command),
         Command::DeviceService => Ok(lab::serve_devices()?),
         Command::SqliteSessions => Ok(lab::serve_sqlite_sessions()?),
+        Command::Instance => Ok(lab::serve_instance()?),
         Command::DecisionRows { scale, set } => Ok(lab::serve_decision_rows(scale, *set)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();

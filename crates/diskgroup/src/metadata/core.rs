@@ -107,6 +107,8 @@ pub(crate) struct Core<P> {
     /// Disks on which an I/O of the metadata failed, not yet dealt with.
     pub(crate) trouble: BTreeSet<u16>,
     pub(crate) dead: Option<String>,
+    /// Opened beside the owner of the metadata, in another process: nothing here may change them.
+    pub(crate) frozen: bool,
     /// Extents (file, extent) whose copies could not be made equal: their regions stay recorded as dirty until they
     /// are.
     pub(crate) unequal: BTreeSet<(u32, u32)>,
@@ -142,6 +144,16 @@ impl<P: Port> Core<P> {
         match &self.dead {
             Some(what) => Err(GroupError::Dead { what: what.clone() }),
             None => Ok(()),
+        }
+    }
+
+    /// An error where the metadata are another's.
+    pub(crate) fn may_change(&self) -> Result<(), GroupError> {
+        match self.frozen {
+            true => Err(GroupError::Frozen {
+                what: "its metadata must change".to_string(),
+            }),
+            false => Ok(()),
         }
     }
 
@@ -205,6 +217,7 @@ impl<P: Port> Core<P> {
     /// written home is the state in memory.
     pub(crate) fn begin(&mut self) -> Result<Change, GroupError> {
         self.alive()?;
+        self.may_change()?;
         let needed = 1 + self.change_limit() as u32;
         if self.journal.position + needed > self.journal.blocks || self.journal.holders.is_empty() {
             self.checkpoint()?;
@@ -293,6 +306,7 @@ impl<P: Port> Core<P> {
     /// Writes every block home, flushes, and begins a new lap of the journal on the disks that hold it best. When a
     /// block is durable nowhere, the journal stays as it is, for the next mount.
     pub(crate) fn checkpoint(&mut self) -> Result<(), GroupError> {
+        self.may_change()?;
         let homes = self.bring_home();
         if let Err(error) = &homes {
             self.dead.get_or_insert_with(|| error.to_string());

@@ -292,6 +292,7 @@ impl<P: Port> Core<P> {
             homeless: BTreeSet::new(),
             trouble: BTreeSet::new(),
             dead: None,
+            frozen: false,
             unequal: BTreeSet::new(),
             held: BTreeSet::new(),
             orphans: Vec::new(),

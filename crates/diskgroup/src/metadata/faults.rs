@@ -224,6 +224,14 @@ impl<P: Port> Core<P> {
                 return Ok(());
             };
             self.alive()?;
+            if self.frozen {
+                // Nothing here can record what the disk may lack: nobody may hear that all is well.
+                self.trouble.insert(number);
+                let disk = self.disk_name(number);
+                return Err(GroupError::Frozen {
+                    what: format!("an I/O failed on its disk {disk}"),
+                });
+            }
             if !self.disks.get(&number).is_some_and(|d| d.online) {
                 // What it may lack was recorded when it went.
                 self.board.recorded(number, self.board.faults());

@@ -9,7 +9,7 @@ use crate::layout::file::{File, FileState, LEAF_EXTENTS};
 use crate::layout::header::{Found, Header};
 use crate::layout::journal::{self, Chain, INCARNATION_MAX};
 use crate::layout::root::Root;
-use crate::metadata::core::Core;
+use crate::metadata::core::{Core, Redundancy};
 use crate::metadata::create::look;
 use crate::metadata::store::Store;
 use crate::planted::Planted;
@@ -196,13 +196,17 @@ fn newest_journal<P: Port>(
     Ok(best)
 }
 
+/// The newest transaction of a journal: its incarnation and its sequence.
+type Newest = (u64, u64);
+
 impl<P: Port> Core<P> {
-    /// Opens a group.
-    pub(crate) fn mount(port: P, options: &MountOptions) -> Result<(Core<P>, Mounted), GroupError> {
+    /// Reads a group, and writes nothing.
+    fn read(port: P, options: &MountOptions) -> Result<(Core<P>, u64, Newest), GroupError> {
         let mut store = Store::new(port)?;
         let all = candidates(&mut store, options)?;
         let (group, found) = choose(all, options)?;
         let chain = newest_journal(&mut store, group, &found)?;
+        let newest = (chain.incarnation, chain.sequence);
         let overlay = chain.images.iter().cloned().collect();
         let mut reading = Reading {
             store,
@@ -215,6 +219,52 @@ impl<P: Port> Core<P> {
         let (root, sequence) = read_root(&mut reading)?;
         let (mut core, metas) = Core::read_disks(reading, root, sequence, options)?;
         core.read_files(&metas)?;
+        Ok((core, sequence, newest))
+    }
+
+    /// Opens a group that another process has open, and changes nothing in it: maps are as they are now.
+    pub(crate) fn mount_frozen(port: P, options: &MountOptions) -> Result<Core<P>, GroupError> {
+        let (mut core, _, newest) = Core::read(port, options)?;
+        core.frozen = true;
+        core.check_presence(false, &mut Mounted::default())?;
+        let why = match () {
+            () if core.redundancy > Redundancy::External || core.files.values().any(|file| file.copies > 1) => Some((
+                "a mirrored group records which regions are being written, and one process alone can",
+                "make the group with redundancy \"external\", and mirror below it",
+            )),
+            () if core.root.rebalance => Some((
+                "a rebalance is under way, which changes the maps",
+                "wait until it is done",
+            )),
+            () if !core.trouble.is_empty() => Some((
+                "a header of a disk is damaged",
+                "mount the group as its owner first: that mends it",
+            )),
+            () => None,
+        };
+        if let Some((what, cure)) = why {
+            return Err(GroupError::refused(
+                format!("the group cannot be opened frozen: {what}"),
+                cure,
+            ));
+        }
+        // What was read while somebody changed it may be of two moments.
+        let all = candidates(&mut core.store, options)?;
+        let (group, found) = choose(all, options)?;
+        let chain = newest_journal(&mut core.store, group, &found)?;
+        if group != core.group || (chain.incarnation, chain.sequence) != newest {
+            return Err(GroupError::Busy {
+                what: "the group was changed while it was opened frozen".into(),
+                cure: "open it while its owner changes nothing".into(),
+            });
+        }
+        core.publish_everything();
+        Ok(core)
+    }
+
+    /// Opens a group.
+    pub(crate) fn mount(port: P, options: &MountOptions) -> Result<(Core<P>, Mounted), GroupError> {
+        let (mut core, sequence, _) = Core::read(port, options)?;
         let mut mounted = Mounted {
             sequence,
             ..Mounted::default()

@@ -139,6 +139,10 @@ impl<P: Port> Served for Logged<'_, '_, P> {
         self.inner.sessions()
     }
 
+    fn worker(&self) -> (u32, u32) {
+        self.inner.worker()
+    }
+
     fn finish(&mut self) -> Result<(), PagesError> {
         self.alive()?;
         let finished = self.inner.finish();

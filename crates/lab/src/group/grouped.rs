@@ -22,8 +22,8 @@ use targets::{Access, BasePort, FileId, OpenSpec, Port, PsyncPort};
 /// Memory of the port that the owner of the metadata works with.
 pub(super) const OWNER_MEMORY: u64 = 4 << 20;
 pub(super) const OWNER_DEPTH: usize = 64;
-const GROUP: &str = "assay";
-const REDO_GROUP: &str = "assay-redo";
+pub(super) const GROUP: &str = "assay";
+pub(super) const REDO_GROUP: &str = "assay-redo";
 const TEMP_GROUP: &str = "assay-temp";
 pub(crate) const DATA: &str = "data";
 pub(crate) const REDO: &str = "redo";
@@ -142,6 +142,36 @@ pub(crate) struct Grouped {
     pub(super) seed: u64,
 }
 
+/// Open groups on their LUNs: what ports on the engine's files are made of.
+pub(super) struct Lying<'a> {
+    pub(super) group: &'a Group<BasePort>,
+    pub(super) redo: Option<&'a Group<GroupPort<BasePort>>>,
+    pub(super) files: &'a [OpenSpec],
+    /// How many of them are the data's, the first ones.
+    pub(super) data: usize,
+    pub(super) inject: Inject,
+    pub(super) opener: Opener,
+}
+
+impl Lying<'_> {
+    /// A port on the engine's files, numbered as in [`files_of_two`] where the redo log has a group of its own.
+    pub(super) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
+        let Some(redo) = self.redo else {
+            let below = self.opener.open(self.inject, self.files, memory, depth)?;
+            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
+        };
+        let below = self.first_of_two(memory, depth)?;
+        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
+    }
+
+    /// A port on the data and, below it, on the disks of the other group.
+    pub(super) fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
+        let below = self.opener.open(self.inject, self.files, memory, depth)?;
+        let beside: Vec<FileId> = (self.data..self.files.len()).map(|nth| FileId(nth as u16)).collect();
+        Ok(self.group.open_under(below, &[DATA], &beside)?)
+    }
+}
+
 /// The engine's files in a port on two groups: the second group's own comes first, then what the first lets through.
 pub(crate) fn files_of_two() -> Files {
     Files {
@@ -217,23 +247,25 @@ impl Grouped {
         })
     }
 
-    /// A port on the engine's files, numbered as in [`files_of_two`] where the redo log has a group of its own.
+    fn lying(&self) -> Lying<'_> {
+        Lying {
+            group: &self.group,
+            redo: self.redo.as_ref(),
+            files: &self.files,
+            data: self.disks.len(),
+            inject: self.inject,
+            opener: self.opener,
+        }
+    }
+
+    /// A port on the engine's files.
     pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
-        let Some(redo) = &self.redo else {
-            let below = self.opener.open(self.inject, &self.files, memory, depth)?;
-            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
-        };
-        let below = self.first_of_two(memory, depth)?;
-        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
+        self.lying().port(memory, depth)
     }
 
     /// A port on the data and, below it, on the disks of the other group.
     fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
-        let below = self.opener.open(self.inject, &self.files, memory, depth)?;
-        let beside: Vec<FileId> = (self.disks.len()..self.files.len())
-            .map(|nth| FileId(nth as u16))
-            .collect();
-        Ok(self.group.open_under(below, &[DATA], &beside)?)
+        self.lying().first_of_two(memory, depth)
     }
 
     /// What the study does not say: its keys are disclosed without our help.
@@ -315,11 +347,11 @@ fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
     devices.iter().map(spec).collect()
 }
 
-fn names(devices: &[PathBuf]) -> Vec<String> {
+pub(super) fn names(devices: &[PathBuf]) -> Vec<String> {
     devices.iter().map(|path| path.display().to_string()).collect()
 }
 
-fn mounting(group: &str, names: Vec<String>) -> MountOptions {
+pub(super) fn mounting(group: &str, names: Vec<String>) -> MountOptions {
     MountOptions {
         group: Some(group.to_string()),
         names,

@@ -7,6 +7,7 @@ use crate::condition::Condition;
 use crate::group::changing::Changes;
 use crate::group::grouped::Grouped;
 use crate::host::stand::Stand;
+use crate::instances::wire::{Opening, Planted};
 use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, StackPort};
@@ -14,6 +15,7 @@ use crate::sizes::Sizes;
 use anyhow::Context;
 use sandbox::Directory;
 use stacks::Ground;
+use targets::Method;
 
 /// A stand with what the engine has open on it.
 pub(crate) struct Opened<'a> {
@@ -138,6 +140,30 @@ impl<'a> Opened<'a> {
             self.sizes.depth(self.stand.data_file_count()),
         );
         (0..self.workers).map(|_| self.port(memory, depth)).collect()
+    }
+
+    /// What each other instance needs to open its workers, so many each; the directories stay held until they have.
+    pub(crate) fn openings(&self, count: u32, each: u32) -> anyhow::Result<(Vec<Opening>, Vec<Directory>)> {
+        let (stand, files) = (self.stand, self.stand.files());
+        let (ground, held) = match &self.held {
+            Held::Group(_) => (stand.group_of_others()?, Vec::new()),
+            Held::Nothing => stand.files_of_others(self.sizes)?,
+            Held::Pool(_) => anyhow::bail!("the process of a pool serves one instance"),
+        };
+        let opening = |nth: u32| Opening {
+            ground: ground.clone(),
+            data: files.data.iter().map(|file| file.0).collect(),
+            redo: files.redo.0,
+            first: nth * each,
+            workers: each,
+            settings: self.sizes.settings,
+            memory: self.sizes.memory_bytes(),
+            depth: self.sizes.depth(stand.data_file_count()),
+            ring: self.opener.method == Method::Ring,
+            seed: self.opener.seed,
+            inject: Planted::of(&stand.stack.inject),
+        };
+        Ok(((1..count).map(opening).collect(), held))
     }
 
     /// Closes a group in good order. Its ports must be gone.

@@ -5,6 +5,7 @@
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::host::devices::Devices;
+use crate::instances::wire;
 use crate::result_file;
 use crate::sizes::Sizes;
 use crate::trial::laid_out::DataFiles;
@@ -17,7 +18,7 @@ use stacks::{Built, Ground, Journal, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, Granted, OpenSpec, Way};
+use targets::{Access, FileId, Granted, OpenSpec, Way, Which};
 
 /// A stack that stands, before the engine has opened anything on it.
 pub(crate) struct Stand {
@@ -93,6 +94,41 @@ impl Stand {
         let redo = (redo, pages::redo_file_bytes(&sizes.settings));
         let data = data.iter().map(PathBuf::as_path).zip(bytes);
         data.chain([redo]).map(spec).collect()
+    }
+
+    /// The LUNs of its group, for processes that open it frozen.
+    pub(crate) fn group_of_others(&self) -> anyhow::Result<wire::Ground> {
+        let luns = self.built.devices.iter();
+        Ok(wire::Ground::Group {
+            devices: luns
+                .map(|lun| place(lun, Access::Direct))
+                .collect::<anyhow::Result<_>>()?,
+            data: self.built.luns().0.len(),
+            redo: matches!(self.built.ground, Ground::Group(Owners { redo: Some(_), .. })),
+        })
+    }
+
+    /// Its files or devices, for processes that open them too: by the directories that are held here.
+    pub(crate) fn files_of_others(&self, sizes: &Sizes) -> anyhow::Result<(wire::Ground, Vec<Directory>)> {
+        let (mut places, mut held) = (Vec::new(), Vec::new());
+        for spec in self.specs(sizes)? {
+            let home = match self.built.ground.files() {
+                Some(_) => Some(self.built.home_of(&spec.path)?),
+                None => None,
+            };
+            places.push(match &home {
+                // A name in a directory of ours is ours.
+                Some(home) => wire::Place {
+                    path: spec.path,
+                    direct: spec.access == Access::Direct,
+                    held: Some(home.for_our_children()),
+                    is: None,
+                },
+                None => place(&spec.path, spec.access)?,
+            });
+            held.extend(home);
+        }
+        Ok((wire::Ground::Files(places), held))
     }
 
     /// Every place of the stack: files (which exist by now) and devices.
@@ -338,6 +374,17 @@ impl Stand {
             .collect();
         names.join(", ")
     }
+}
+
+/// A LUN that a port of this process has open, with its numbers.
+fn place(path: &Path, access: Access) -> anyhow::Result<wire::Place> {
+    let which = Which::at(path).with_context(|| format!("look at {}", path.display()))?;
+    Ok(wire::Place {
+        path: path.to_owned(),
+        direct: access == Access::Direct,
+        held: None,
+        is: Some((which.device, which.inode)),
+    })
 }
 
 /// The devices and every one below them, the nearest first.

@@ -10,6 +10,7 @@ use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
 use crate::host::stand::Stand;
 use crate::host::stands;
+use crate::instances::others::Others;
 use crate::moves::copying::{AroundCopy, Way};
 use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
@@ -169,10 +170,12 @@ impl<'a> Trial<'a> {
     /// Phases from number `first` on, up to the next copy, where the database is now.
     fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
         let health = || opened.condition();
-        let (instance, host) = self.ready(ledger, opened, &health, first)?;
+        let (mut instance, host) = self.ready(ledger, opened, &health, first)?;
+        let others = self.others(&mut instance, opened)?;
         let volume = self.volume_of(opened);
         let mut loaded = Loaded {
             instance,
+            others,
             surroundings: Box::new(host),
             around: &self.around(),
             changes: opened.changes(volume.as_ref()),
@@ -192,6 +195,23 @@ impl<'a> Trial<'a> {
             }
         }
         Ok(leg)
+    }
+
+    /// The other instances: each is given its workers, which this one gives up.
+    fn others(&self, instance: &mut PageEngine, opened: &Opened<'_>) -> anyhow::Result<Others> {
+        let count = opened.stand.stack.instances;
+        if count < 2 {
+            return Ok(Others::default());
+        }
+        let each = self.site.study.workers / count;
+        instance.keep(0..each)?;
+        let (openings, held) = opened.openings(count, each)?;
+        let others = Others::open(openings, self.turn.cancel)?;
+        // Until here they were found by our descriptors.
+        drop(held);
+        // What the others have now was this process's until then.
+        targets::give_back_freed_memory();
+        Ok(others)
     }
 
     /// Loads the database, or opens what was copied here, and has everything ready for the first phase.

@@ -9,6 +9,7 @@ use crate::host::site::{HostSite, undone};
 use crate::host::stand::Stand;
 use crate::host::stands;
 use crate::host::trial::{self, Trial};
+use crate::instances::others::Others;
 use crate::trial::book;
 use crate::trial::phases::Loaded;
 use crate::trial::stints::{self, Standing};
@@ -98,6 +99,8 @@ fn drive(
         let (instance, host) = ready.map_err(|error| trial::name_files(error, &[opened.stand]))?;
         let loaded = Loaded {
             instance,
+            // A stack of several instances takes no turns.
+            others: Others::default(),
             surroundings: Box::new(host),
             around,
             // Nothing changes its LUNs where stacks take turns.

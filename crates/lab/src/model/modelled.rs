@@ -3,6 +3,7 @@
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
 use crate::inject;
+use crate::instances::others::Others;
 use crate::moves::copying::{AroundCopy, Way};
 use crate::ports::{PageEngine, StackPort};
 use crate::result_file;
@@ -71,6 +72,7 @@ pub(crate) fn loaded<'a>(port: StackPort, around: &'a Around<'a>, ledger: &mut L
 fn on_model<'a>(instance: PageEngine, around: &'a Around<'a>) -> Loaded<'a> {
     Loaded {
         instance,
+        others: Others::default(),
         surroundings: Box::new(ModelSurroundings::default()),
         around,
         changes: None,

@@ -1,18 +1,17 @@
-//! A phase of kind `age`: all pages of all schemas through the engine, told as it goes.
+//! A phase of kind `age`: all pages of all schemas of an instance through the engine, told as it goes.
 //!
-//! Takes an open instance and what the phase says; gives what the loop saw. Prevents: an ageing of hours of which
+//! Takes an open instance and what the phase asks; gives what the loop saw. Prevents: an ageing of hours of which
 //! nobody knows how far it is.
 
 use crate::ports::PageEngine;
 use crate::trial::around::Around;
-use crate::trial::drive::{self, Driven, Served};
+use crate::trial::drive::{Driven, Paced, Served};
 use pages::{AgeWork, PagesError};
-use plan::{Age, Phase, RedoStress};
-use std::sync::Arc;
+use plan::Phase;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use targets::Nanos;
-use workloads::{Arrival, Done, Operation, Pacing, Started, Stop};
+use workloads::{Done, Operation, Started};
 
 /// Where there is no bar, a line at most so often.
 const SECONDS_BETWEEN_LINES: u64 = 60;
@@ -20,17 +19,10 @@ const SECONDS_BETWEEN_LINES: u64 = 60;
 /// Runs it to its end (without the drain).
 pub(crate) fn phase(
     instance: &mut PageEngine,
-    (phase, age): (&Phase, &Age),
+    (phase, age): (&Phase, &AgeWork),
     around: &Around<'_>,
-    seed: u64,
+    paced: &Paced,
 ) -> Result<Driven, PagesError> {
-    let pacing = Pacing {
-        sessions: age.sessions,
-        arrival: Arrival::Closed { think: None },
-        stop: Stop::default(),
-        slice_ns: drive::SLICE_NS_UNTIMED,
-        cancel: Some(Arc::clone(around.turn.cancel)),
-    };
     let say = |text: &str, line: bool| {
         around.doing(phase, text);
         if line {
@@ -40,14 +32,14 @@ pub(crate) fn phase(
         }
     };
     let how_far = HowFar {
-        all: instance.shape().pages() * u64::from(age.passes),
+        all: instance.own_pages() * u64::from(age.passes),
         done: AtomicU64::new(0),
         percent: AtomicU64::new(0),
         lines: AtomicU64::new(0),
         began: Instant::now(),
         say: &say,
     };
-    let operations = instance.age(&work(age), seed)?;
+    let operations = instance.age(age, paced.seed)?;
     let mut told: Vec<_> = operations
         .into_iter()
         .map(|inner| Told {
@@ -55,17 +47,7 @@ pub(crate) fn phase(
             how_far: &how_far,
         })
         .collect();
-    Ok(Driven::of(drive::drive_all(&mut told, &pacing, seed)?))
-}
-
-fn work(age: &Age) -> AgeWork {
-    AgeWork {
-        passes: age.passes,
-        sessions: age.sessions,
-        work_unit: age.work_unit,
-        heavy: age.redo_stress == RedoStress::Heavy,
-        outstanding: age.outstanding,
-    }
+    Ok(Driven::of(paced.drive(&mut told)?))
 }
 
 /// How far all workers together are.
@@ -135,6 +117,10 @@ impl<O: Operation> Operation for Told<'_, O> {
 impl<O: Served> Served for Told<'_, O> {
     fn sessions(&self) -> u32 {
         self.inner.sessions()
+    }
+
+    fn worker(&self) -> (u32, u32) {
+        self.inner.worker()
     }
 
     fn finish(&mut self) -> Result<(), O::Error> {

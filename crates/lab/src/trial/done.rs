@@ -16,6 +16,8 @@ pub(crate) struct Done {
     /// Of this phase alone, beyond what engine and surroundings count.
     pub(crate) measures: Vec<(Measure, f64)>,
     pub(crate) seen: Seen,
+    /// What each instance of the page engine did, where there are several.
+    pub(crate) instances: Vec<ledger::InstanceRow>,
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
     /// It failed after it had found what must not be lost with the error.

@@ -4,12 +4,12 @@
 //! another (there is one translation, used by all).
 
 use crate::ports::PageEngine;
-use pages::{Hotspot, PagesError, RandomOperation, RandomWork, RedoWork, ScanOperation, ScanWork, UserScan};
-use plan::{Duration, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
+use pages::{AgeWork, Hotspot, PagesError, RandomOperation, RandomWork, RedoWork, ScanOperation, ScanWork, UserScan};
+use plan::{Age, Duration, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use targets::Port;
+use targets::{Nanos, Port};
 use workloads::{Arrival, Operation, Outcome, Pacing, Schedule, Stop, Think};
 
 /// Width of the slices in which completions are counted.
@@ -40,23 +40,72 @@ impl Driven {
     }
 }
 
-/// Runs one phase to its end (without the drain).
-pub(crate) fn phase(
-    instance: &mut PageEngine,
-    phase: &Phase,
-    seed: u64,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Driven, PagesError> {
-    match &phase.kind {
-        PhaseKind::Random(work) => Ok(Driven::of(random(instance, work, phase.time, seed, cancel)?)),
-        PhaseKind::Redo(redo) => redo_alone(instance, redo, &redo_pacing(redo, phase.time, cancel), seed),
-        PhaseKind::Scan(scan) => {
-            let pacing = scan_pacing(scan, phase.time, cancel);
-            let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
-            let outcome = drive_all(&mut operations, &pacing, seed)?;
-            Ok(Driven::scans(outcome, &operations))
+/// What the engine does in a phase, in its own words: for this instance and for those in other processes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Work {
+    Random(RandomWork),
+    Redo(RedoWork),
+    Scan(ScanWork),
+    Age(AgeWork),
+}
+
+/// Work with the pace of its sessions; both are of all instances together.
+#[derive(Clone, Debug)]
+pub(crate) struct Paced {
+    pub(crate) work: Work,
+    pub(crate) pacing: Pacing,
+    pub(crate) seed: u64,
+    /// The moment of the ports' clock at which it begins; at once if `None`.
+    pub(crate) at: Option<Nanos>,
+}
+
+impl Paced {
+    /// What a phase asks for.
+    pub(crate) fn of(phase: &Phase, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
+        let (work, pacing) = match &phase.kind {
+            PhaseKind::Random(work) => (Work::Random(random_work(work)), random_pacing(work, phase.time, cancel)),
+            PhaseKind::Redo(redo) => (Work::Redo(redo_work(redo)), redo_pacing(redo, phase.time, cancel)),
+            PhaseKind::Scan(scan) => (
+                Work::Scan(scan_work(scan, phase)),
+                scan_pacing(scan, phase.time, cancel),
+            ),
+            PhaseKind::Age(age) => (Work::Age(age_work(age)), age_pacing(age, cancel)),
+            _ => unreachable!("{}: its own code drives it", phase.name),
+        };
+        Paced {
+            work,
+            pacing,
+            seed,
+            at: None,
         }
-        _ => unreachable!("{}: its own code drives it", phase.name),
+    }
+
+    /// Runs it to its end (without the drain).
+    pub(crate) fn run(&self, instance: &mut PageEngine) -> Result<Driven, PagesError> {
+        let seed = self.seed;
+        Ok(match &self.work {
+            Work::Random(work) => Driven::of(self.drive(&mut instance.random(work, seed)?)?),
+            Work::Redo(work) => Driven::of(self.drive(&mut instance.redo(work, seed)?)?),
+            Work::Age(work) => Driven::of(self.drive(&mut instance.age(work, seed)?)?),
+            Work::Scan(work) => {
+                let mut operations = instance.scan(work, seed)?;
+                let outcome = self.drive(&mut operations)?;
+                Driven::scans(outcome, &operations)
+            }
+        })
+    }
+
+    /// Drives operations that were made for it.
+    pub(crate) fn drive<O>(&self, operations: &mut [O]) -> Result<Outcome, O::Error>
+    where
+        O: Served + Send,
+        O::Error: Send,
+    {
+        if let Some(at) = self.at {
+            let left = at.saturating_sub(targets::monotonic_ns());
+            std::thread::sleep(std::time::Duration::from_nanos(left));
+        }
+        drive_all(operations, &self.pacing, self.seed)
     }
 }
 
@@ -132,11 +181,15 @@ pub(crate) fn redo_alone(
     pacing: &Pacing,
     seed: u64,
 ) -> Result<Driven, PagesError> {
-    let work = RedoWork {
+    let mut operations = instance.redo(&redo_work(redo), seed)?;
+    Ok(Driven::of(drive_all(&mut operations, pacing, seed)?))
+}
+
+fn redo_work(redo: &Redo) -> RedoWork {
+    RedoWork {
         sessions: redo.sessions,
         bytes: redo.commit_size.0.min(u64::from(u32::MAX)) as u32,
-    };
-    Ok(Driven::of(drive_all(&mut instance.redo(&work, seed)?, pacing, seed)?))
+    }
 }
 
 /// How the sessions of commits come.
@@ -173,9 +226,30 @@ pub(crate) fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
     }
 }
 
+/// An ageing ends by itself.
+pub(crate) fn age_pacing(age: &Age, cancel: &Arc<AtomicBool>) -> Pacing {
+    Pacing {
+        slice_ns: SLICE_NS_UNTIMED,
+        ..closed(age.sessions, None, cancel)
+    }
+}
+
+pub(crate) fn age_work(age: &Age) -> AgeWork {
+    AgeWork {
+        passes: age.passes,
+        sessions: age.sessions,
+        work_unit: age.work_unit,
+        heavy: age.redo_stress == RedoStress::Heavy,
+        outstanding: age.outstanding,
+    }
+}
+
 /// Sessions that an operation of one worker serves: its own share of the phase's.
 pub(crate) trait Served: Operation {
     fn sessions(&self) -> u32;
+
+    /// Which worker of the database this is, from 0, and of how many: some may work in other processes.
+    fn worker(&self) -> (u32, u32);
 
     /// Ends what is under way, on the thread that drove it: a ring belongs to one thread while it has I/O in flight.
     fn finish(&mut self) -> Result<(), Self::Error>;
@@ -184,6 +258,10 @@ pub(crate) trait Served: Operation {
 impl<P: Port> Served for RandomOperation<'_, P> {
     fn sessions(&self) -> u32 {
         RandomOperation::sessions(self)
+    }
+
+    fn worker(&self) -> (u32, u32) {
+        RandomOperation::worker(self)
     }
 
     fn finish(&mut self) -> Result<(), PagesError> {
@@ -196,18 +274,24 @@ impl<P: Port> Served for ScanOperation<'_, P> {
         ScanOperation::sessions(self)
     }
 
+    fn worker(&self) -> (u32, u32) {
+        ScanOperation::worker(self)
+    }
+
     fn finish(&mut self) -> Result<(), PagesError> {
         ScanOperation::finish(self)
     }
 }
 
-/// One worker in the caller's thread (a model's virtual time stays deterministic so), several on their own.
+/// One worker in the caller's thread (a model's virtual time stays deterministic so), several on their own. The pacing
+/// is that of all workers of the database: each of these has its part.
 pub(crate) fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
 where
     O: Served + Send,
     O::Error: Send,
 {
-    if let [only] = operations {
+    let of = operations.first().map_or(1, |operation| operation.worker().1);
+    if let ([only], 1) = (&mut *operations, of) {
         let pacing = Pacing {
             sessions: only.sessions(),
             ..pacing.clone()
@@ -216,23 +300,24 @@ where
         outcome.busy_share = busy;
         return Ok(outcome);
     }
-    let parts = pacing.split(operations.len() as u32);
-    let working = operations.iter_mut().zip(parts).enumerate();
-    let work = working
-        .filter(|(_, (operation, _))| operation.sessions() > 0)
-        .map(|(worker, (operation, part))| {
-            let part = Pacing {
-                sessions: operation.sessions(),
-                ..part
-            };
-            move || {
-                busy(|| {
-                    let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
-                    operation.finish()?;
-                    Ok(outcome)
-                })
-            }
-        });
+    let parts = pacing.split(of);
+    let work = operations.iter_mut().filter_map(|operation| {
+        let (worker, _) = operation.worker();
+        // A scan may have fewer sessions than there are workers, and each worker scans its own users.
+        let part = parts.get(worker as usize).or(parts.last());
+        let part = part.filter(|_| operation.sessions() > 0)?;
+        let part = Pacing {
+            sessions: operation.sessions(),
+            ..part.clone()
+        };
+        Some(move || {
+            busy(|| {
+                let outcome = workloads::drive(operation, &part, seed.wrapping_add(u64::from(worker)))?;
+                operation.finish()?;
+                Ok(outcome)
+            })
+        })
+    });
     let outcomes = on_threads(work)?;
     let (outcomes, shares): (Vec<Outcome>, Vec<Option<f64>>) = outcomes.into_iter().unzip();
     let shares: Option<Vec<f64>> = shares.into_iter().collect();
@@ -258,7 +343,7 @@ where
 }
 
 /// Shares of single threads as one: there may be fewer processors than threads.
-fn together(shares: &[f64]) -> f64 {
+pub(crate) fn together(shares: &[f64]) -> f64 {
     let processors = std::thread::available_parallelism().map_or(shares.len(), usize::from);
     (shares.iter().sum::<f64>() / shares.len().min(processors).max(1) as f64).min(1.0)
 }

@@ -4,6 +4,10 @@
 
 use crate::full;
 use crate::group::changing::Changes;
+use crate::instances::others::Others;
+use crate::instances::process;
+use crate::instances::shares::{self, Part};
+use crate::instances::wire::Settled;
 use crate::moves::rebalance::{self, Told};
 use crate::ports::PageEngine;
 use crate::signals;
@@ -11,9 +15,9 @@ use crate::surroundings::{Seen, Surroundings};
 use crate::trial::ageing;
 use crate::trial::around::{After, Around, phase_seed};
 use crate::trial::done::Done;
-use crate::trial::drive::{self, Driven};
+use crate::trial::drive::{self, Driven, Paced, Work};
 use anyhow::Context;
-use ledger::{Ledger, Measure};
+use ledger::{InstanceRow, Ledger, Measure};
 use pages::Shape;
 use plan::Phase;
 use targets::Port;
@@ -34,6 +38,8 @@ pub(crate) enum Leg {
 /// A database that stands loaded, with what surrounds it: what phases run on.
 pub(crate) struct Loaded<'a> {
     pub(crate) instance: PageEngine,
+    /// Those that have the rest of its workers.
+    pub(crate) others: Others,
     pub(crate) surroundings: Box<dyn Surroundings + 'a>,
     pub(crate) around: &'a Around<'a>,
     /// The disk group or the volume that it lies in.
@@ -48,6 +54,8 @@ pub(crate) struct Piece {
     pub(crate) elapsed_ns: u64,
     pub(crate) drain_ns: u64,
     pub(crate) seen: Seen,
+    /// What each instance did, where there are several.
+    pub(crate) instances: Vec<InstanceRow>,
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
 }
@@ -86,11 +94,21 @@ impl<'a> Loaded<'a> {
         let phase = &around.study.phases[ordinal];
         self.expect(phase);
         let mut told = Told::default();
-        let mut piece = self.observed(End::Always, |instance| {
-            let (driven, beside) = work(instance, around, ordinal, changes)?;
+        let mut each = Vec::new();
+        let before = self.shares();
+        let mut piece = self.observed(End::Always, |instance, others| {
+            let (mut driven, beside, theirs) = work(instance, others, around, (ordinal, changes))?;
             told = beside;
+            if !others.is_none() {
+                each = [vec![Part::of(&driven)], theirs.iter().map(Part::of).collect()].concat();
+                driven = together(driven, theirs);
+            }
             Ok(driven)
         })?;
+        if !each.is_empty() {
+            let timed = phase.time.is_some();
+            piece.instances = shares::told(&each, (&before, &self.shares()), timed, &mut piece.seen);
+        }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);
         Ok(self.done(phase, piece, told.measures))
@@ -106,18 +124,19 @@ impl<'a> Loaded<'a> {
     pub(crate) fn observed(
         &mut self,
         end: End,
-        work: impl FnOnce(&mut PageEngine) -> anyhow::Result<Driven>,
+        work: impl FnOnce(&mut PageEngine, &mut Others) -> anyhow::Result<Driven>,
     ) -> anyhow::Result<Piece> {
-        let before = self.instance.counters();
+        let before = self.counters();
         self.surroundings.begin(&mut self.instance)?;
         let began = self.now();
-        let worked = work(&mut self.instance).and_then(|driven| Ok((driven, self.settle(end, &before)?)));
+        let worked = work(&mut self.instance, &mut self.others);
+        let worked = worked.and_then(|driven| Ok((driven, self.settle(end, &before)?)));
         let now = self.now();
         let (driven, proof_ns, full) = match worked {
             Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
             Err(error) if full::ran_out_of_space(&error) => {
                 let all = self.around.shape().pages();
-                (None, 0, Some(full::words(self.instance.overwritten_pages(), all)))
+                (None, 0, Some(full::words(self.overwritten_pages(), all)))
             }
             Err(error) => return Err(error),
         };
@@ -129,19 +148,21 @@ impl<'a> Loaded<'a> {
                 .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
             drain_ns: driven.as_ref().map_or(0, drain_ns),
             driven,
-            counters: self.instance.counters() - before,
+            counters: self.counters() - before,
             seen,
+            instances: Vec::new(),
             full,
         })
     }
 
     /// Brings home what was written since; gives the time that was spent only on proving that everything is at rest.
     fn settle(&mut self, end: End, before: &pages::Counters) -> anyhow::Result<u64> {
-        if end == End::AfterChanges && (self.instance.counters() - *before).commits == 0 {
+        if end == End::AfterChanges && (self.counters() - *before).commits == 0 {
             return Ok(0);
         }
         // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
-        self.instance.checkpoint()?;
+        let (instance, cancel) = (&mut self.instance, self.around.turn.cancel);
+        self.others.settle(cancel, || Ok(instance.checkpoint()?))?;
         self.surroundings.settle(&mut self.instance).context("drain")
     }
 
@@ -158,7 +179,7 @@ impl<'a> Loaded<'a> {
         );
         measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
         if piece.counters.commits > 0 {
-            let overwritten = self.instance.overwritten_pages() * u64::from(shape.page_bytes);
+            let overwritten = self.overwritten_pages() * u64::from(shape.page_bytes);
             measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
         }
         Done {
@@ -168,9 +189,32 @@ impl<'a> Loaded<'a> {
             counters: Some(piece.counters),
             measures,
             seen: piece.seen,
+            instances: piece.instances,
             full: piece.full,
             ..Done::default()
         }
+    }
+
+    /// What all instances have counted.
+    fn counters(&self) -> pages::Counters {
+        self.instance.counters() + self.others.counters()
+    }
+
+    /// Distinct pages that came home since the phase began, of all instances.
+    fn overwritten_pages(&self) -> u64 {
+        self.instance.overwritten_pages() + self.others.overwritten_pages()
+    }
+
+    /// What each instance has counted and taken, this one first; nothing where it is alone.
+    fn shares(&self) -> Vec<Settled> {
+        if self.others.is_none() {
+            return Vec::new();
+        }
+        let own = Settled {
+            counters: self.instance.counters(),
+            ..process::taken()
+        };
+        [vec![own], self.others.settled()].concat()
     }
 
     /// The latest of the workers' clocks.
@@ -179,24 +223,46 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// The work of a phase, without the drain, and what it has to tell beside that.
+/// The work of a phase, without the drain; what it has to tell beside that; what each of the others did.
 fn work(
     instance: &mut PageEngine,
+    others: &mut Others,
     around: &Around<'_>,
-    ordinal: usize,
-    changes: Option<&dyn Changes>,
-) -> anyhow::Result<(Driven, Told)> {
+    (ordinal, changes): (usize, Option<&dyn Changes>),
+) -> anyhow::Result<(Driven, Told, Vec<Driven>)> {
     let phase = &around.study.phases[ordinal];
     let seed = phase_seed(around.turn.block.seed, ordinal);
-    let driven = match (&phase.kind, changes) {
+    match (&phase.kind, changes) {
         (plan::PhaseKind::Rebalance(asked), Some(stack)) => {
-            return rebalance::phase(instance, stack, (phase, asked), around, seed);
+            let (driven, told) = rebalance::phase(instance, stack, (phase, asked), around, seed)?;
+            return Ok((driven, told, Vec::new()));
         }
         (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group and no volume is here to be rebalanced"),
-        (plan::PhaseKind::Age(age), _) => ageing::phase(instance, (phase, age), around, seed)?,
-        _ => drive::phase(instance, phase, seed, around.turn.cancel)?,
+        _ => {}
+    }
+    let paced = Paced::of(phase, seed, around.turn.cancel);
+    let mut own = |paced: &Paced| -> anyhow::Result<Driven> {
+        Ok(match &paced.work {
+            Work::Age(age) => ageing::phase(instance, (phase, age), around, paced)?,
+            _ => paced.run(instance)?,
+        })
     };
-    Ok((driven, Told::default()))
+    let (driven, theirs) = match others.is_none() {
+        true => (own(&paced)?, Vec::new()),
+        false => others.with(paced, around.turn.cancel, own)?,
+    };
+    Ok((driven, Told::default(), theirs))
+}
+
+/// What several instances did, as one.
+fn together(own: Driven, theirs: Vec<Driven>) -> Driven {
+    let all = || std::iter::once(&own).chain(&theirs);
+    let shares: Option<Vec<f64>> = all().map(|driven| driven.outcome.busy_share).collect();
+    let user_scans = all().flat_map(|driven| driven.user_scans.clone()).collect();
+    let outcomes = std::iter::once(own.outcome).chain(theirs.into_iter().map(|driven| driven.outcome));
+    let mut outcome = workloads::merge(outcomes.collect());
+    outcome.busy_share = shares.map(|shares| drive::together(&shares));
+    Driven { outcome, user_scans }
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number

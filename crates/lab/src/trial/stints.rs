@@ -156,7 +156,7 @@ impl Standing<'_> {
         let scans = &mut self.scans;
         let piece = self
             .loaded
-            .observed(End::AfterChanges, |instance| match &stint.phase.kind {
+            .observed(End::AfterChanges, |instance, _| match &stint.phase.kind {
                 PhaseKind::Random(random) => stint.random(instance, random),
                 PhaseKind::Redo(redo) => stint.redo(instance, redo),
                 PhaseKind::Scan(scan) => {
@@ -320,6 +320,7 @@ fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
         counters,
         drain_ns,
         seen,
+        instances: Vec::new(),
         full,
     })
 }

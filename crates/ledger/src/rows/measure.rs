@@ -396,6 +396,12 @@ measures! {
     LunServiceNsFellows, "lun.service_ns_fellows", "ns", Level, "median of that over the other devices of the set";
     CpuAllowed, "cpu.allowed", "processors", Level,
         "processors that the tool and what it starts may run on; absent where these are all that are online";
+    Instances, "instances.count", "instances", Level,
+        "instances of the page engine that shared the work, each in a process of its own; absent where there is one";
+    InstancesFairness, "instances.fairness", "index", Level,
+        "Jain's index of the rates of the instances: 1 where all have the same, 1 over their number where one has all";
+    InstancesOverlap, "instances.overlap", "share", Share,
+        "time in which all instances worked, over the time in which any did; absent where work ends by itself";
     CpuAllowedBusyNs, "cpu.allowed_busy_ns", "ns", Amount, "processor time not idle, of those processors";
 }
 

@@ -324,6 +324,47 @@ pub struct UserScan {
     pub ended_ns: u64,
 }
 
+/// What one of several instances of the page engine did in a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceRow {
+    /// Its number; 1 is the run's own process.
+    pub instance: u32,
+    /// Its sessions.
+    pub sessions: u32,
+    /// Operations that ended in the timed part of the phase.
+    pub operations: u64,
+    /// Their units.
+    pub units: u64,
+    /// When it began, since the first of them did.
+    pub began_ns: u64,
+    /// How long it worked.
+    pub elapsed_ns: u64,
+    /// 99th percentile of service of its operations.
+    pub service_ns_p99: u64,
+    /// Pages looked up in its buffer cache.
+    pub logical_reads: u64,
+    /// Pages of them that were there.
+    pub cache_hits: u64,
+    /// Transactions acknowledged as durable.
+    pub commits: u64,
+    /// Bytes it sent to its redo log.
+    pub redo_bytes: u64,
+    /// Processor time of its process.
+    pub cpu_ns: u64,
+    /// Memory of its process at its highest since it began.
+    pub memory_bytes_peak: u64,
+}
+
+impl InstanceRow {
+    /// Units a second of its own time.
+    pub fn rate_per_s(&self) -> f64 {
+        match self.elapsed_ns {
+            0 => 0.0,
+            ns => self.units as f64 * 1e9 / ns as f64,
+        }
+    }
+}
+
 /// How a file lies on what is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtentSummary {
@@ -361,6 +402,8 @@ pub struct PhaseRecord {
     pub samples: Vec<Sample>,
     /// Scans by user.
     pub user_scans: Vec<UserScan>,
+    /// What each instance did, where there are several.
+    pub instances: Vec<InstanceRow>,
     /// Layout of files after the phase.
     pub extents: Vec<ExtentSummary>,
     /// How the data files lay after it, in full.
@@ -390,6 +433,7 @@ impl PhaseRecord {
             slices: Vec::new(),
             samples: Vec::new(),
             user_scans: Vec::new(),
+            instances: Vec::new(),
             extents: Vec::new(),
             layouts: Vec::new(),
             events: Vec::new(),
@@ -433,6 +477,8 @@ columns!(Sample: at_ns, name, value);
 columns!(Event: at_unix_ns, trial, phase, severity, text);
 columns!(Look: after_block, stack, base, phase, n, ratio, low, high, verdict, alpha);
 columns!(UserScan: schema, bytes, began_ns, ended_ns);
+columns!(InstanceRow: instance, sessions, operations, units, began_ns, elapsed_ns, service_ns_p99, logical_reads,
+    cache_hits, commits, redo_bytes, cpu_ns, memory_bytes_peak);
 columns!(ExtentSummary: file, extents, bytes);
 
 /// A status, and why where it is no good one.

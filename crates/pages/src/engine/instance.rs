@@ -1,6 +1,8 @@
 //! The instance: what the layers above hold. Creates or opens a database, hands out operations, counts.
 //!
-//! Prevents: a phase that starts on a cache or a set of parameters it can't work with.
+//! An instance may have a part of a database's workers: then other instances, in other processes, have the rest. What
+//! a worker writes (its schemas, its redo thread, its control blocks) no other worker reads, so nothing is shared but
+//! the files. Prevents: a phase that starts on a cache or a set of parameters it can't work with.
 
 use crate::counters::Counters;
 use crate::engine::recovery::{Recovery, read_control};
@@ -14,25 +16,34 @@ use crate::operations::random::RandomOperation;
 use crate::operations::redo::RedoWork;
 use crate::operations::scan::{PausedScan, ScanOperation, ScanWork};
 use crate::operations::work::RandomWork;
+use std::ops::Range;
 use targets::Port;
 
-/// A running database: one worker per port. Dropping it is a crash as far as the database is concerned; call
-/// [`Instance::checkpoint`] first to leave nothing to recover.
+/// A running database, or a part of its workers: one worker per port. Dropping it is a crash as far as the database is
+/// concerned; call [`Instance::checkpoint`] first to leave nothing to recover.
 pub struct Instance<P> {
     workers: Vec<Worker<P>>,
     shape: Shape,
     settings: Settings,
 }
 
-/// One port per worker, files that are large enough.
-fn check_ports<P: Port>(ports: &[P], files: &Files, shape: &Shape, settings: &Settings) -> Result<(), PagesError> {
+/// One port for each of these workers, files that are large enough.
+fn check_ports<P: Port>(
+    ports: &[P],
+    workers: &Range<u32>,
+    files: &Files,
+    (shape, settings): (&Shape, &Settings),
+) -> Result<(), PagesError> {
     check(shape, settings)?;
-    if ports.len() != settings.workers as usize || files.data.is_empty() {
+    let fits = ports.len() == workers.len() && !workers.is_empty() && workers.end <= settings.workers;
+    if !fits || files.data.is_empty() {
         return Err(PagesError::settings(
             format!(
-                "{} ports and {} data files for {} workers",
+                "{} ports and {} data files for workers {} to {} of {}",
                 ports.len(),
                 files.data.len(),
+                workers.start,
+                workers.end,
                 settings.workers
             ),
             "open one port per worker, and at least one data file",
@@ -69,7 +80,7 @@ impl<P: Port> Instance<P> {
         settings: Settings,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Instance<P>, PagesError> {
-        check_ports(&ports, files, &shape, &settings)?;
+        check_ports(&ports, &(0..settings.workers), files, (&shape, &settings))?;
         let total = shape.data_bytes() + redo_file_bytes(&settings);
         let mut done = 0;
         let start = Start {
@@ -103,7 +114,21 @@ impl<P: Port> Instance<P> {
     /// [`PagesError::NoDatabase`] when no load was ever completed here, [`PagesError::Settings`] when the settings are
     /// not the database's, [`PagesError::DataLoss`] and [`PagesError::RedoDamaged`] when the storage lost what it had
     /// promised.
-    pub fn open(mut ports: Vec<P>, files: &Files, settings: Settings) -> Result<(Instance<P>, Recovery), PagesError> {
+    pub fn open(ports: Vec<P>, files: &Files, settings: Settings) -> Result<(Instance<P>, Recovery), PagesError> {
+        Instance::open_part(ports, 0..settings.workers, files, settings)
+    }
+
+    /// Opens these workers of a database and recovers what is theirs. The others may be at work in other instances:
+    /// each worker in one instance alone.
+    ///
+    /// # Errors
+    /// As [`Instance::open`].
+    pub fn open_part(
+        mut ports: Vec<P>,
+        of: Range<u32>,
+        files: &Files,
+        settings: Settings,
+    ) -> Result<(Instance<P>, Recovery), PagesError> {
         let mut recovery = Recovery::default();
         let mut controls = Vec::with_capacity(ports.len());
         let no_database = |what: &str| PagesError::NoDatabase { what: what.into() };
@@ -111,8 +136,8 @@ impl<P: Port> Instance<P> {
             .data
             .first()
             .ok_or_else(|| no_database("no data file was given"))?;
-        for (nth, port) in ports.iter_mut().enumerate() {
-            let control = read_control(port, first, nth as u32)?;
+        for (nth, port) in of.clone().zip(&mut ports) {
+            let control = read_control(port, first, nth)?;
             let control = control.ok_or_else(|| no_database("no whole control block in the first data file"))?;
             control.accept(&settings, files.data.len())?;
             controls.push(control);
@@ -128,10 +153,10 @@ impl<P: Port> Instance<P> {
         if controls.iter().any(|c| c.database != database) {
             return Err(no_database("its control blocks are of different databases"));
         }
-        check_ports(&ports, files, &shape, &settings)?;
+        check_ports(&ports, &of, files, (&shape, &settings))?;
         let mut workers = Vec::with_capacity(ports.len());
-        for ((nth, port), control) in ports.into_iter().enumerate().zip(&controls) {
-            let layout = Layout::new(&shape, &settings, files, nth as u32);
+        for ((nth, port), control) in of.zip(ports).zip(&controls) {
+            let layout = Layout::new(&shape, &settings, files, nth);
             let mut worker = Worker::new(port, layout, (control.checkpoint, control.previous), start)?;
             recovery += worker.recover(control)?;
             workers.push(worker);
@@ -144,6 +169,30 @@ impl<P: Port> Instance<P> {
             },
             recovery,
         ))
+    }
+
+    /// Gives up all workers but these, with a checkpoint: other instances may open those.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn keep(&mut self, of: Range<u32>) -> Result<(), PagesError> {
+        self.checkpoint()?;
+        self.workers.retain(|worker| of.contains(&worker.layout.worker));
+        Ok(())
+    }
+
+    /// Workers of the database that this instance has.
+    pub fn workers(&self) -> u32 {
+        self.workers.len() as u32
+    }
+
+    /// Pages of the schemas that are this instance's.
+    pub fn own_pages(&self) -> u64 {
+        let schemas = |worker: &Worker<P>| {
+            let layout = &worker.layout;
+            layout::schemas_of(&self.shape, layout.workers, layout.worker)
+        };
+        self.workers.iter().map(schemas).map(u64::from).sum::<u64>() * u64::from(self.shape.pages_per_schema)
     }
 
     /// The database's shape.
@@ -309,8 +358,13 @@ impl<P: Port> Instance<P> {
                 "ask for one in the shape",
             ));
         }
-        let nth = schema as usize % self.workers.len();
-        let worker = &mut self.workers[nth];
+        let nth = schema % self.settings.workers;
+        let Some(worker) = self.workers.iter_mut().find(|worker| worker.layout.worker == nth) else {
+            return Err(PagesError::settings(
+                format!("schema {schema} belongs to worker {nth}, which is another instance's"),
+                "ask the instance that has it",
+            ));
+        };
         worker.settle()?;
         let frame = worker.fetch(worker.layout.local(schema, page))?;
         out.clear();

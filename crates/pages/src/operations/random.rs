@@ -153,6 +153,11 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         self.sessions.len() as u32
     }
 
+    /// Which worker of the database this is, from 0, and of how many.
+    pub fn worker(&self) -> (u32, u32) {
+        (self.worker.layout.worker, self.worker.layout.workers)
+    }
+
     /// Keeps every transaction formed from now on for [`RandomOperation::transactions`]. For checks; it allocates.
     pub fn trace_transactions(&mut self) {
         self.trace = Some(Vec::new());

@@ -220,6 +220,11 @@ impl<'a, P: Port> ScanOperation<'a, P> {
         self.chunks.len() as u32
     }
 
+    /// Which worker of the database this is, from 0, and of how many.
+    pub fn worker(&self) -> (u32, u32) {
+        (self.worker.layout.worker, self.worker.layout.workers)
+    }
+
     /// Scans that were finished, in the order they began.
     pub fn user_scans(&self) -> Vec<UserScan> {
         let whole = |u: &&User| u.pages == self.worker.shape.pages_per_schema;

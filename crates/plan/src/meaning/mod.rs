@@ -24,7 +24,7 @@ mod volume;
 mod zfs;
 
 use crate::error::Findings;
-use crate::study::{Memory, StandsFor, Study};
+use crate::study::{Instances, Memory, StandsFor, Study};
 use crate::units::{Bytes, Duration};
 use crate::written::WrittenStudy;
 use settle::{SECOND, Settle};
@@ -55,6 +55,10 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         schedule: header.schedule().value(),
         stint: settle.stint(&header.stint()),
         slow_motion: settle.slow_motion(&header.slow_motion()),
+        instances: written.instances.as_ref().map(|said| Instances {
+            count: settle.count(&said.count()),
+            via: said.via().value(),
+        }),
         stacks: stacks::resolve(written, &luns, budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),

@@ -36,6 +36,7 @@ pub(super) fn resolve(
             temp: stack.temp().value(),
             access: stack.access().or_if(of_a_server, Access::Buffered).value(),
             inject: inject(stack, settle),
+            instances: instances(stack, written, engine == Engine::Pages, settle),
             engine,
         });
     }
@@ -193,6 +194,15 @@ fn model(w: &WrittenStack, settle: &mut Settle<'_>) -> Model {
         cached: w.cached().value(),
         drift: w.drift().value(),
     }
+}
+
+/// What the stack says, or what all do; a stack without the page engine has one, and a simulated one too.
+fn instances(stack: &WrittenStack, written: &WrittenStudy, paged: bool, settle: &mut Settle<'_>) -> u32 {
+    let simulated = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Model);
+    let of_all = written.instances.as_ref().filter(|_| paged && !simulated);
+    // What is wrong with it was said where it stands.
+    let usual = of_all.map_or(1, |all| all.count().limits.nearest(all.count().value()));
+    settle.count_if_said(&stack.instances()).unwrap_or(usual as u32)
 }
 
 fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {

@@ -10,6 +10,7 @@ mod device;
 mod engines;
 mod file_system;
 mod files;
+mod instances;
 mod luns;
 mod phase;
 mod random;
@@ -30,6 +31,7 @@ pub use file_system::{Btrfs, BtrfsProfile, FileSystem, FileSystemKind, FileSyste
 pub use files::{
     FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
 };
+pub use instances::{Instances, Via};
 pub use luns::{LunSet, LunSource};
 pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Redo, Scan};
 pub use random::{Hotspot, Random, RedoStress};
@@ -78,6 +80,8 @@ settled! {
             pub luns: Vec<LunSet>,
             /// What each stack may have.
             pub memory: Memory,
+            /// Instances of the page engine on each stack; `None`: nobody said.
+            pub instances: Option<Instances>,
             /// The stacks in the order written; the first is the base.
             pub stacks: Vec<Stack>,
             /// The page engine.

@@ -29,6 +29,8 @@ pub struct Stack {
     pub inject: Inject,
     /// The database that works on it.
     pub engine: Engine,
+    /// Instances of the page engine that share it.
+    pub instances: u32,
 }
 
 impl Stack {
@@ -94,6 +96,9 @@ impl Stack {
         push("url", self.kind.server().map(quoted));
         push("access", self.kind.has_access().then(|| self.access.shown()).flatten());
         keys.extend(self.kind.keys(self.redo.is_some()));
+        if self.engine.is_pages() && self.kind.model().is_none() {
+            keys.push(("instances", self.instances.to_string()));
+        }
         keys
     }
 }

@@ -9,6 +9,7 @@ mod device;
 mod engine;
 mod fault;
 mod files;
+mod instances;
 mod phase;
 mod published;
 mod said;
@@ -23,6 +24,7 @@ pub(crate) use cost::WrittenCost;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::{SHARED_BUFFERS, SQLITE_CACHE, WrittenEngine};
 pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
+pub(crate) use instances::WrittenInstances;
 pub(crate) use phase::{WrittenHotspot, WrittenPhase, case};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use said::{Limits, Said, Spans, default_words};
@@ -46,6 +48,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) header: WrittenHeader,
     pub(crate) luns: Vec<WrittenLuns>,
     pub(crate) memory: WrittenMemory,
+    pub(crate) instances: Option<WrittenInstances>,
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
     pub(crate) files: WrittenFiles,
@@ -207,6 +210,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         s.finish(&[], findings);
         memory
     });
+    let instances = heading(&mut root, "instances", findings).map(|s| instances::read(s, findings));
     let stacks = list(&mut root, "stack", findings)
         .into_iter()
         .map(|s| stack::read(s, findings))
@@ -224,6 +228,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         header,
         luns,
         memory: memory.unwrap_or_default(),
+        instances,
         stacks,
         database,
         files: files.unwrap_or_default(),

@@ -35,6 +35,10 @@ written! {
         /// `direct` needs version 16 (`debug_io_direct`)
         access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = (Access::Direct,
             "with PostgreSQL or under a file server" => Access::Buffered);
+        /// instances of the page engine that share the stack, each in a process of its own ([instances](instances.md)).
+        /// Not on ZFS in user space
+        instances: u64 [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] =
+            (else "`count` of `[instances]`", in 1..=64);
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
         profile: BtrfsProfile [Btrfs] = (BtrfsProfile::Single, "with several LUNs" => BtrfsProfile::Raid0);
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`

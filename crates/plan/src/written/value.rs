@@ -8,7 +8,7 @@ use crate::shown::Shown;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
     Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
-    Snapshot, Stripe, Synchronous, TornPages, TpchText, Vdevs, ZfsPreset, ZfsWay,
+    Snapshot, Stripe, Synchronous, TornPages, TpchText, Vdevs, Via, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -374,6 +374,7 @@ fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
 
 words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
 words!(Schedule, "a schedule", "auto" => Schedule::Auto, "whole" => Schedule::Whole, "abba" => Schedule::Abba);
+words!(Via, "a way to make instances", "processes" => Via::Processes);
 words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
 words!(Redundancy, "a redundancy",
     "external" => Redundancy::External, "normal" => Redundancy::Normal, "high" => Redundancy::High);

@@ -2,9 +2,10 @@
 //!
 //! Takes what was seen in a run, gives amounts. Prevents: operations, orders or memory counted in two ways.
 
+use crate::distribution::Distribution;
 use crate::figures::total;
 use crate::history::Seen;
-use ledger::{HistogramRow, Measure, Stamp};
+use ledger::{Measure, Stamp};
 
 /// The class of transactions that order entry counts.
 pub(crate) const NEW_ORDER: &str = "new order";
@@ -20,12 +21,12 @@ pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measur
 
 impl Seen {
     /// The distributions between these two stamps, a class each.
-    pub(crate) fn of_stamp(&self, stamp: Stamp) -> impl Iterator<Item = &HistogramRow> {
+    pub(crate) fn of_stamp(&self, stamp: Stamp) -> impl Iterator<Item = &Distribution> {
         self.histograms.iter().filter(move |row| row.stamp == stamp)
     }
 
     /// The distribution of a class.
-    pub(crate) fn of_class(&self, class: &str, stamp: Stamp) -> Option<&HistogramRow> {
+    pub(crate) fn of_class(&self, class: &str, stamp: Stamp) -> Option<&Distribution> {
         self.of_stamp(stamp).find(|row| row.class == class)
     }
 

@@ -4,10 +4,11 @@
 //! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
 //! stamp (service or response) left unsaid.
 
+use crate::distribution::{Distribution, Said};
 use crate::figures::Figure;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{HistogramRow, LedgerError, Stamp, decode_histogram};
+use ledger::{LedgerError, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -42,50 +43,27 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, Led
         let mut blocks = Vec::new();
         for run in seen {
             for row in run.of_stamp(stamp).filter(|row| row.class == class) {
-                let histogram = decode_histogram(&row.blob)?;
-                if stamp == Stamp::Service {
-                    run.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
-                }
-                // Unpacked they are large; what is said of each is not.
-                if !histogram.is_empty() {
-                    blocks.push(Block::of(&histogram));
-                }
+                blocks.extend(row.said()?);
             }
         }
         if blocks.is_empty() {
             continue;
         }
-        let at = |nth: usize| Figure::of(blocks.iter().map(|block| Some(block.at[nth] as f64)));
+        let at = |of: fn(&Said) -> u64| Figure::of(blocks.iter().map(|block| Some(of(block) as f64)));
         found.push(Latency {
             class: class.into(),
             stamp: stamp.as_str().into(),
             count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
-            p50_ns: at(0),
-            p95_ns: at(1),
-            p99_ns: at(2),
-            p999_ns: at(3),
-            max_ns: at(4),
+            p50_ns: at(|said| said.p50_ns),
+            p95_ns: at(|said| said.p95_ns),
+            p99_ns: at(|said| said.p99_ns),
+            p999_ns: at(|said| said.p999_ns),
+            max_ns: at(|said| said.max_ns),
         });
     }
     // By class; the windows of a rebalance in the order of time.
     found.sort_by(|a, b| in_order(&a.class).cmp(&in_order(&b.class)));
     Ok(found)
-}
-
-/// One block's distribution: operations, p50, p95, p99, p99.9 and the slowest.
-struct Block {
-    count: u64,
-    at: [u64; 5],
-}
-
-impl Block {
-    fn of(histogram: &Histogram<u64>) -> Block {
-        let at = |quantile| histogram.value_at_quantile(quantile);
-        Block {
-            count: histogram.len(),
-            at: [at(0.50), at(0.95), at(0.99), at(0.999), histogram.max()],
-        }
-    }
 }
 
 /// A class without its window, and the window's place in time.
@@ -100,13 +78,12 @@ pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<
     let rows = seen.iter().flat_map(|run| run.of_stamp(stamp));
     let mut sum: Option<Histogram<u64>> = None;
     for row in rows.filter(|row| row.class == class) {
-        add(&mut sum, row)?;
+        add(&mut sum, row.whole()?, row)?;
     }
     Ok(sum.filter(|sum| !sum.is_empty()))
 }
 
-fn add(sum: &mut Option<Histogram<u64>>, row: &HistogramRow) -> Result<(), LedgerError> {
-    let mut next = decode_histogram(&row.blob)?;
+fn add(sum: &mut Option<Histogram<u64>>, mut next: Histogram<u64>, row: &Distribution) -> Result<(), LedgerError> {
     match sum {
         None => {
             // One block's slowest may lie beyond what another's distribution has room for.
@@ -123,11 +100,23 @@ fn add(sum: &mut Option<Histogram<u64>>, row: &HistogramRow) -> Result<(), Ledge
 
 /// p99 of response over all classes of one run of a phase, in nanoseconds.
 pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
-    let mut whole: Option<Histogram<u64>> = None;
-    for row in seen.of_stamp(Stamp::Response) {
-        add(&mut whole, row)?;
+    if let Some(known) = seen.response_p99_ns.get() {
+        return Ok(known);
     }
-    Ok(whole.as_ref().and_then(p99))
+    let mut rows = seen.of_stamp(Stamp::Response);
+    let found = match (rows.next(), rows.next()) {
+        (Some(only), None) => only.said()?,
+        _ => {
+            let mut whole: Option<Histogram<u64>> = None;
+            for row in seen.of_stamp(Stamp::Response) {
+                add(&mut whole, row.kept()?, row)?;
+            }
+            whole.as_ref().and_then(Said::of)
+        }
+    };
+    let found = found.map(|said| said.p99_ns as f64);
+    seen.response_p99_ns.set(Some(found));
+    Ok(found)
 }
 
 /// p99 of service of one class of one run of a phase, in nanoseconds.
@@ -135,14 +124,5 @@ pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, Ledge
     let Some(row) = seen.of_class(class, Stamp::Service) else {
         return Ok(None);
     };
-    if let Some(known) = seen.service_p99_ns.borrow().get(class) {
-        return Ok(*known);
-    }
-    let found = p99(&decode_histogram(&row.blob)?);
-    seen.service_p99_ns.borrow_mut().insert(class.into(), found);
-    Ok(found)
-}
-
-fn p99(histogram: &Histogram<u64>) -> Option<f64> {
-    (!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99) as f64)
+    Ok(row.said()?.map(|said| said.p99_ns as f64))
 }

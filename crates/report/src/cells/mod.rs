@@ -6,6 +6,7 @@
 pub(crate) mod bulk;
 pub(crate) mod counts;
 pub(crate) mod inflation;
+pub(crate) mod instances;
 pub(crate) mod invalid;
 pub(crate) mod latency;
 pub(crate) mod load_curve;
@@ -26,6 +27,7 @@ use crate::phase_kind::kind_row;
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::Inflation;
+use instances::{InstanceFigures, instances};
 use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, of_stamp};
 use ledger::{LedgerError, Measure};
@@ -158,6 +160,8 @@ pub struct Cell {
     pub bulk: Vec<BulkFigures>,
     /// The ramp and its limit (file serving).
     pub serving: Option<ServingFigures>,
+    /// Each instance of the page engine, where several share the work.
+    pub instances: Vec<InstanceFigures>,
 }
 
 /// A phase on all stacks.
@@ -224,6 +228,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         questions: QuestionsFigures::of(runs),
         bulk: bulk(runs)?,
         serving: ServingFigures::of(runs)?,
+        instances: instances(runs),
     }))
 }
 

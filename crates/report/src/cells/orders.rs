@@ -7,7 +7,7 @@
 //! long for it, and processors and locks ranked as storage.
 
 use crate::cells::counts::NEW_ORDER;
-use crate::figures::{Figure, over, quantiles, total};
+use crate::figures::{Figure, over, total};
 use crate::history::{Runs, Seen};
 use ledger::{LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
@@ -292,15 +292,10 @@ fn storage_and_service(run: &Seen) -> Result<Option<(f64, f64)>, LedgerError> {
 
 /// Service of all transactions of a run, summed.
 fn service_ns(run: &Seen) -> Result<f64, LedgerError> {
-    if let Some(known) = run.service_ns.get() {
-        return Ok(known);
-    }
     let mut sum = 0.0;
     for row in run.of_stamp(Stamp::Service) {
-        let histogram = decode_histogram(&row.blob)?;
-        sum += histogram.mean() * histogram.len() as f64;
+        sum += row.usual()?.sum_ns;
     }
-    run.service_ns.set(Some(sum));
     Ok(sum)
 }
 
@@ -345,11 +340,21 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
 
 /// Percentiles over the blocks, and each block's 90th.
 fn percentiles(runs: &[&Seen], class: &str, stamp: Stamp) -> Result<(Percentiles, Vec<f64>), LedgerError> {
-    let rows = runs.iter().filter_map(|run| run.of_class(class, stamp));
-    let found = quantiles(rows.map(|row| &row.blob), [0.5, 0.9, 0.99])?;
-    let p90s = found[1].clone();
-    let [p50_ns, p90_ns, p99_ns] = found.map(Figure::of_all);
-    Ok((Percentiles { p50_ns, p90_ns, p99_ns }, p90s))
+    let (mut p50s, mut p90s, mut p99s) = (Vec::new(), Vec::new(), Vec::new());
+    for row in runs.iter().filter_map(|run| run.of_class(class, stamp)) {
+        let usual = row.usual()?;
+        if let Some(said) = row.said()? {
+            p50s.push(said.p50_ns as f64);
+            p90s.push(usual.p90_ns as f64);
+            p99s.push(said.p99_ns as f64);
+        }
+    }
+    let percentiles = Percentiles {
+        p50_ns: Figure::of_all(p50s),
+        p90_ns: Figure::of_all(p90s.clone()),
+        p99_ns: Figure::of_all(p99s),
+    };
+    Ok((percentiles, p90s))
 }
 
 fn waits(runs: &[&Seen], first: &OrderEntry) -> Result<Vec<WaitFigures>, LedgerError> {

@@ -9,6 +9,7 @@ use super::taken::FileTaken;
 use crate::figures::finite;
 use crate::grouped::{distinct, grouped};
 use crate::ranking::verdicts::Comparison;
+use std::collections::BTreeMap;
 
 const CONFIDENCE: f64 = 0.95;
 /// Keys of a stack that say where it lies.
@@ -20,10 +21,11 @@ type Pair<'a> = (&'a str, &'a str, &'a str);
 pub(super) fn ratios(files: &[FileTaken], left: &mut Vec<LeftOut>) -> Vec<RatioOfFiles> {
     let all = files.iter().flat_map(|file| &file.analysis.comparisons);
     let pairs = distinct(all.map(|one| (one.phase.as_str(), one.stack.as_str(), one.base.as_str())));
+    let places: Vec<BTreeMap<Pair<'_>, usize>> = files.iter().map(places).collect();
     let mut found = Vec::new();
     let mut refused: Vec<(String, &str)> = Vec::new();
     for pair in pairs {
-        let of: Vec<Option<usize>> = files.iter().map(|file| place(file, pair)).collect();
+        let of: Vec<Option<usize>> = places.iter().map(|of| of.get(&pair).copied()).collect();
         let holders: Vec<usize> = (0..files.len()).filter(|nth| of[*nth].is_some()).collect();
         let (phase, stack, base) = pair;
         match objection(files, &holders, pair) {
@@ -40,9 +42,10 @@ pub(super) fn ratios(files: &[FileTaken], left: &mut Vec<LeftOut>) -> Vec<RatioO
     found
 }
 
-fn place(file: &FileTaken, (phase, stack, base): Pair<'_>) -> Option<usize> {
-    let same = |one: &Comparison| (&*one.phase, &*one.stack, &*one.base) == (phase, stack, base);
-    file.analysis.comparisons.iter().position(same)
+fn places(file: &FileTaken) -> BTreeMap<Pair<'_>, usize> {
+    let all = file.analysis.comparisons.iter().enumerate();
+    let all = all.map(|(place, one)| ((&*one.phase, &*one.stack, &*one.base), place));
+    all.rev().collect()
 }
 
 /// Why the ratio of these files is not of the same things.

@@ -33,14 +33,14 @@ impl FileTaken {
         let compared = compared.filter(|(pair, _)| pair.before.is_none());
         let log_ratios = compared.map(|(_, history)| history.ys.iter().flatten().copied().collect());
         let log_ratios = log_ratios.collect();
-        let settings = book.settings.iter();
+        let settings = book.disclosed.settings().iter();
         Ok(FileTaken {
             file: file.into(),
             text: book.study.text.clone(),
             settings: settings.map(|one| (one.key.clone(), one.value.clone())).collect(),
             log_ratios,
             analysis: Analysis::derived(&book, ranking)?,
-            facts: book.facts,
+            facts: book.disclosed.into_facts(),
         })
     }
 

@@ -8,8 +8,7 @@ use super::source::{Phase, Source, find};
 use crate::cells::metric::Metric;
 use crate::format::ratio;
 use crate::history::Book;
-use crate::ranking::drops;
-use crate::ranking::rank::DroppedBlock;
+use crate::ranking::drops::Dropped;
 use crate::ranking::verdicts::Comparison;
 use ledger::LedgerError;
 use schemars::JsonSchema;
@@ -141,7 +140,7 @@ pub enum Agreement {
 pub(crate) fn published(
     book: &Book,
     comparisons: &[Comparison],
-    dropped: &[DroppedBlock],
+    dropped: &Dropped<'_>,
 ) -> Result<Option<Published>, LedgerError> {
     let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
         return Ok(None);
@@ -219,7 +218,7 @@ fn all<'m>(pairs: &'m [(String, String)], theirs: &str) -> Vec<&'m str> {
 struct Judge<'b> {
     book: &'b Book,
     comparisons: &'b [Comparison],
-    dropped: &'b [DroppedBlock],
+    dropped: &'b Dropped<'b>,
     map: Map,
 }
 
@@ -345,12 +344,12 @@ impl Judge<'_> {
     }
 
     fn over_blocks(&self, stacks: [&str; 2], phases: [&str; 2]) -> Result<Option<MeasuredRatio>, LedgerError> {
-        let kind_of = |phase: &str| Some(self.book.phases.iter().find(|head| head.name == phase)?.kind);
+        let kind_of = |phase: &str| Some(self.book.phases[self.book.place(phase)?].kind);
         let [metric, other] = phases.map(|phase| kind_of(phase).map(Metric::of));
         let Some(metric) = metric.filter(|_| metric == other) else {
             return Ok(None);
         };
-        let counts = |block: &u32| phases.iter().all(|phase| drops::counts(self.dropped, *block, phase));
+        let counts = |block: &u32| phases.iter().all(|phase| self.dropped.counts(*block, phase));
         let mut ys = Vec::new();
         for block in (0..self.book.blocks()).filter(counts) {
             let value = |nth: usize| {

@@ -6,9 +6,11 @@
 
 use super::rank::{Pair, Ranking, design};
 use crate::history::Book;
+use crate::looked::looked;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{History, Procedure, Verdict};
+use std::collections::BTreeMap;
 
 /// Two stacks that are equivalent in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -27,14 +29,21 @@ pub(crate) fn pairs_alike(book: &Book, ranking: &Ranking) -> Vec<PairAlike> {
     let compared: Vec<(&Pair, &History)> = (ranking.pairs.iter().zip(&ranking.histories))
         .filter(|(pair, _)| pair.before.is_none())
         .collect();
+    let key = |pair: &Pair| (pair.base.clone(), pair.phase.name.clone());
+    let mut alike: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (nth, (pair, _)) in compared.iter().enumerate() {
+        alike.entry(key(pair)).or_default().push(nth);
+    }
     let mut found = Vec::new();
     for (nth, (one, its)) in compared.iter().enumerate() {
-        let same = |pair: &Pair| pair.base == one.base && pair.phase.name == one.phase.name;
-        for (other, theirs) in compared[nth + 1..].iter().filter(|(pair, _)| same(pair)) {
+        for other in alike[&key(one)].iter().filter(|other| **other > nth) {
+            looked(1);
+            let (other, theirs) = compared[*other];
             let blocks = its.ys.iter().zip(&theirs.ys).take(run);
             let between = History {
+                stack: its.stack.clone(),
+                phase: its.phase.clone(),
                 ys: blocks.map(|(a, b)| Some((*a)? - (*b)?)).collect(),
-                ..(*its).clone()
             };
             if procedure.decide(&[between]).comparisons[0].verdict == Verdict::Equivalent {
                 found.push(PairAlike {

@@ -90,8 +90,9 @@ impl Basis {
             stacks: taking_part(&book).map(|stack| stack.name.clone()).collect(),
             comparisons,
             blocks_used: ranking.decision.blocks_run,
-            trials: (book.ran.iter())
-                .map(|((block, stack), ran)| trial(*block, stack, ran))
+            trials: book
+                .trials()
+                .map(|(block, stack, ran)| trial(block, stack, ran))
                 .collect(),
         })
     }

@@ -4,7 +4,8 @@
 //! earlier one, so the figure holds whatever slows a trial down as it goes on. Prevents: that slowdown called ageing.
 
 use super::contrasts::{held_against, objection};
-use super::rank::{DroppedBlock, taking_part};
+use super::drops::Dropped;
+use super::rank::taking_part;
 use super::refusals;
 use crate::cells::metric::Metric;
 use crate::figures::finite;
@@ -41,7 +42,7 @@ pub struct Change {
 }
 
 /// Of each stack that took part, in the order of the stacks and of the phases.
-pub(crate) fn changes(book: &Book, dropped: &[DroppedBlock]) -> Result<Vec<Change>, LedgerError> {
+pub(crate) fn changes(book: &Book, dropped: &Dropped<'_>) -> Result<Vec<Change>, LedgerError> {
     let mut found = Vec::new();
     if refusals::of_file(book).is_some() {
         return Ok(found);
@@ -60,7 +61,7 @@ fn change(
     book: &Book,
     stack: &str,
     [phase, before]: [&PhaseHead; 2],
-    dropped: &[DroppedBlock],
+    dropped: &Dropped<'_>,
 ) -> Result<Option<Change>, LedgerError> {
     let metric = Metric::of(phase.kind);
     let counts = |seen: &&Seen| seen.is_valid() && refusals::of_run(seen).is_none();
@@ -69,7 +70,7 @@ fn change(
         None => Ok(None),
     };
     let mut ys = Vec::new();
-    for block in (0..book.blocks()).filter(|block| dropped.iter().all(|one| one.block != *block)) {
+    for block in (0..book.blocks()).filter(|block| dropped.is_whole(*block)) {
         if let (Some(earlier), Some(later)) = (value(block, before)?, value(block, phase)?) {
             ys.extend(Phases { earlier, later }.change(metric.orientation()));
         }

@@ -6,6 +6,7 @@
 
 use super::pairs::{Pair, Unranked, base_objection, base_of, objection_of, taking_part, unfit};
 use crate::history::{Book, PhaseHead};
+use std::collections::BTreeSet;
 
 /// Phases that are held against an earlier one, with that one.
 pub(crate) fn held_against<'b>(book: &'b Book) -> impl Iterator<Item = (&'b PhaseHead, &'b PhaseHead)> {
@@ -25,6 +26,10 @@ pub(crate) fn objection(book: &Book, stack: &str, phase: &PhaseHead, before: &Ph
 /// Each stack and its base in each of these phases. What has no base keeps its own reasons, if any.
 pub(crate) fn pairs(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
     let mut pairs = Vec::new();
+    if held_against(book).next().is_none() {
+        return pairs;
+    }
+    let mut known: BTreeSet<Unranked> = unranked.iter().cloned().collect();
     for stack in taking_part(book) {
         for (phase, before) in held_against(book) {
             let base = base_of(book, stack);
@@ -32,7 +37,7 @@ pub(crate) fn pairs(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
             let reason = objection(book, &stack.name, phase, before).or_else(of_base);
             if let Some(reason) = reason {
                 let said = unfit(stack, Some(phase), reason);
-                if !unranked.contains(&said) {
+                if known.insert(said.clone()) {
                     unranked.push(said);
                 }
             } else if let Some(base) = base {

@@ -8,6 +8,7 @@
 use super::pairs::Pair;
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead, Seen};
+use crate::looked::looked;
 use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
 use ledger::{PhaseStatus, TrialStatus};
@@ -32,25 +33,30 @@ pub(crate) struct Drops {
     /// By block and phase, in the order of both; `None` for all phases.
     reasons: BTreeMap<(u32, Option<usize>), String>,
     phases: Vec<String>,
+    places: BTreeMap<String, usize>,
 }
 
 impl Drops {
     pub(crate) fn new(book: &Book) -> Drops {
+        let places = |head: &PhaseHead| Some((head.name.clone(), book.place(&head.name)?));
         Drops {
             reasons: BTreeMap::new(),
             phases: book.phases.iter().map(|head| head.name.clone()).collect(),
+            places: book.phases.iter().filter_map(places).collect(),
         }
     }
 
     /// The first reason stays.
     pub(crate) fn add(&mut self, block: u32, phase: Option<&str>, reason: &str) {
-        let place = phase.and_then(|phase| self.phases.iter().position(|name| name == phase));
+        looked(1);
+        let place = phase.and_then(|phase| self.places.get(phase).copied());
         self.reasons.entry((block, place)).or_insert_with(|| reason.to_string());
     }
 
     /// Whether a block counts for a comparison.
     pub(crate) fn counts(&self, block: u32, pair: &Pair) -> bool {
-        let named = |head: &PhaseHead| self.phases.iter().position(|name| *name == head.name);
+        looked(1);
+        let named = |head: &PhaseHead| self.places.get(&head.name).copied();
         let needed = [Some(&pair.phase), pair.before.as_ref()];
         let mut all = needed.into_iter().flatten().map(named).chain([None]);
         !all.any(|place| self.reasons.contains_key(&(block, place)))
@@ -67,10 +73,39 @@ impl Drops {
     }
 }
 
-/// Whether a block counts for a phase.
-pub(crate) fn counts(dropped: &[DroppedBlock], block: u32, phase: &str) -> bool {
-    let hits = |one: &DroppedBlock| one.block == block && one.phase.as_deref().is_none_or(|name| name == phase);
-    !dropped.iter().any(hits)
+/// What was dropped, by what is asked: for each block in each phase of each stack.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped<'d> {
+    in_all: BTreeSet<u32>,
+    in_phase: BTreeSet<(u32, &'d str)>,
+    somewhere: BTreeSet<u32>,
+}
+
+impl<'d> Dropped<'d> {
+    pub(crate) fn of(dropped: &'d [DroppedBlock]) -> Dropped<'d> {
+        looked(dropped.len());
+        let mut found = Dropped::default();
+        for one in dropped {
+            found.somewhere.insert(one.block);
+            match &one.phase {
+                None => found.in_all.insert(one.block),
+                Some(phase) => found.in_phase.insert((one.block, phase)),
+            };
+        }
+        found
+    }
+
+    /// Whether a block counts in a phase.
+    pub(crate) fn counts(&self, block: u32, phase: &str) -> bool {
+        looked(1);
+        !self.in_all.contains(&block) && !self.in_phase.contains(&(block, phase))
+    }
+
+    /// Whether a block counts in all phases.
+    pub(crate) fn is_whole(&self, block: u32) -> bool {
+        looked(1);
+        !self.somewhere.contains(&block)
+    }
 }
 
 /// Blocks of which something was dropped.
@@ -78,25 +113,45 @@ pub(crate) fn blocks(dropped: &[DroppedBlock]) -> usize {
     dropped.iter().map(|one| one.block).collect::<BTreeSet<_>>().len()
 }
 
+/// The stacks that are compared, each with the phases in which it is: the same in all blocks.
+#[derive(Debug)]
+pub(crate) struct Members<'p> {
+    of_stack: BTreeMap<&'p str, BTreeSet<&'p str>>,
+    /// Phases in which any is compared.
+    phases: BTreeSet<&'p str>,
+}
+
+impl<'p> Members<'p> {
+    pub(crate) fn of(pairs: &'p [Pair]) -> Members<'p> {
+        looked(pairs.len());
+        let (mut of_stack, mut phases) = (BTreeMap::<_, BTreeSet<_>>::new(), BTreeSet::new());
+        for pair in pairs {
+            for phase in [Some(&pair.phase), pair.before.as_ref()].into_iter().flatten() {
+                for stack in [&pair.stack, &pair.base] {
+                    of_stack.entry(stack.as_str()).or_default().insert(phase.name.as_str());
+                }
+                phases.insert(phase.name.as_str());
+            }
+        }
+        Members { of_stack, phases }
+    }
+}
+
 /// Adds what does not count of a block; false where one of the stacks has not run in it yet.
-pub(crate) fn of_block(book: &Book, block: u32, pairs: &[Pair], drops: &mut Drops) -> bool {
-    let members: BTreeSet<&str> = pairs
-        .iter()
-        .flat_map(|pair| [pair.stack.as_str(), pair.base.as_str()])
-        .collect();
-    if members.iter().any(|stack| book.ran(block, stack).is_none()) {
+pub(crate) fn of_block(book: &Book, block: u32, members: &Members<'_>, drops: &mut Drops) -> bool {
+    if members.of_stack.keys().any(|stack| book.ran(block, stack).is_none()) {
         return false;
     }
-    let needed = phases_of(pairs.iter());
-    for stack in members {
-        let of_stack = |pair: &&Pair| pair.stack == stack || pair.base == stack;
-        let compared = phases_of(pairs.iter().filter(of_stack));
+    // What may write spoils all that comes later in the block: from there on everything is dropped already.
+    let mut spoilt_from = book.phases.len();
+    for (stack, compared) in &members.of_stack {
         let Some(ran) = book.ran(block, stack) else { continue };
         if let TrialStatus::Failed(reason) = &ran.trial.status {
             drops.add(block, None, &format!("{stack} failed: {reason}"));
             continue;
         }
-        for (place, head) in book.phases.iter().enumerate() {
+        for (place, head) in book.phases.iter().enumerate().take(spoilt_from) {
+            looked(1);
             let name = head.name.as_str();
             let reason = match ran.phases.get(name) {
                 // A result of the stack, for which it is not ranked from there on; no reason to drop the others'.
@@ -108,24 +163,20 @@ pub(crate) fn of_block(book: &Book, block: u32, pairs: &[Pair], drops: &mut Drop
                 None => None,
             };
             let Some(reason) = reason else { continue };
-            let later = book.phases.iter().skip(place + 1).filter(|_| may_write(book, head));
-            let hit = [head]
-                .into_iter()
-                .chain(later)
-                .filter(|head| needed.contains(head.name.as_str()));
-            hit.for_each(|head| drops.add(block, Some(&head.name), &reason));
+            let spoils = may_write(book, head);
+            let hit = &book.phases[place..if spoils { spoilt_from } else { place + 1 }];
+            for head in hit.iter().filter(|head| members.phases.contains(head.name.as_str())) {
+                drops.add(block, Some(&head.name), &reason);
+            }
+            if spoils {
+                spoilt_from = place;
+                break;
+            }
         }
     }
     true
 }
 
-/// Phases that comparisons need.
-fn phases_of<'p>(pairs: impl Iterator<Item = &'p Pair>) -> BTreeSet<&'p str> {
-    let needed = pairs.flat_map(|pair| [Some(&pair.phase), pair.before.as_ref()]);
-    needed.flatten().map(|phase| phase.name.as_str()).collect()
-}
-
-/// Why a run cannot count: it is not valid, or was mostly another's.
 fn objection(seen: &Seen, stack: &str) -> Option<String> {
     let name = &seen.run.name;
     match &seen.run.status {

@@ -3,8 +3,8 @@
 //! Takes the pairs that are ranked and the blocks that count, gives ratios with plain 95 % intervals. Prevents: a
 //! rate that looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
 
-use super::drops;
-use super::rank::{DroppedBlock, Pair, base_of};
+use super::drops::Dropped;
+use super::rank::{Pair, base_of};
 use crate::cells::bulk::{of_rows, seconds};
 use crate::cells::latency::service_p99;
 use crate::cells::metric::Metric;
@@ -68,14 +68,14 @@ pub struct BulkRatio {
 }
 
 /// The runs of two stacks in a phase, in the blocks that count.
-fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &[DroppedBlock]) -> Vec<(&'b Seen, &'b Seen)> {
-    let counts = |block: &u32| drops::counts(dropped, *block, phase);
+fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &Dropped<'_>) -> Vec<(&'b Seen, &'b Seen)> {
+    let counts = |block: &u32| dropped.counts(*block, phase);
     let two = |block| Some((book.at(block, stacks[0], phase)?, book.at(block, stacks[1], phase)?));
     (0..book.blocks()).filter(counts).filter_map(two).collect()
 }
 
 /// Of two stacks, in the order of the pairs.
-pub(crate) fn not_tested(book: &Book, pairs: &[Pair], dropped: &[DroppedBlock]) -> Result<Vec<NotTested>, LedgerError> {
+pub(crate) fn not_tested(book: &Book, pairs: &[Pair], dropped: &Dropped<'_>) -> Result<Vec<NotTested>, LedgerError> {
     let mut found = Vec::new();
     for pair in pairs.iter().filter(|pair| pair.before.is_none()) {
         let phase = pair.phase.name.as_str();
@@ -164,7 +164,7 @@ impl Quantity {
 }
 
 /// Ratios per row count, phase by phase, stack by stack, smallest count first.
-pub(crate) fn bulk_ratios(book: &Book, dropped: &[DroppedBlock]) -> Vec<BulkRatio> {
+pub(crate) fn bulk_ratios(book: &Book, dropped: &Dropped<'_>) -> Vec<BulkRatio> {
     let mut found = Vec::new();
     for phase in &book.phases {
         for stack in &book.stacks {

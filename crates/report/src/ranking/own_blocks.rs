@@ -8,6 +8,7 @@ use crate::history::Book;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{BlockRatios, Doubt, History};
+use std::collections::BTreeMap;
 
 /// The conditions, each with the stack that breaks it most.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -74,11 +75,11 @@ pub(crate) fn own_blocks(book: &Book, ranking: &Ranking) -> Option<OwnBlocks> {
     };
     let whole: Vec<usize> = (0..decision.blocks_run as usize).filter(counts).collect();
     let mut stacks: Vec<&str> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut comparisons = Vec::new();
     for (pair, history) in asked.iter().map(|nth| (&ranking.pairs[*nth], &ranking.histories[*nth])) {
-        let known = stacks.iter().position(|stack| *stack == pair.stack);
-        let stack = known.unwrap_or(stacks.len());
-        if known.is_none() {
+        let stack = *places.entry(&pair.stack).or_insert(stacks.len());
+        if stack == stacks.len() {
             stacks.push(&pair.stack);
         }
         comparisons.push(ratios(book, pair, history, stack, &whole));

@@ -6,11 +6,13 @@
 use crate::cells::provenance::{Provenance, cached_counts};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
+use crate::looked::looked;
 use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
 use ledger::{Group, Stack, TrialStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
 
 /// A stack against its base in a phase, or in its change from an earlier phase.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Pair {
 }
 
 /// Measured, and not ranked.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Unranked {
     /// The stack.
     pub stack: String,
@@ -36,23 +38,44 @@ pub struct Unranked {
 /// The base of a stack: the first stack of its group that could be run; `None` for the base itself and for stacks that
 /// take no part.
 pub(crate) fn base_of<'a>(book: &'a Book, stack: &Stack) -> Option<&'a str> {
-    let base = taking_part(book).find(|other| other.group() == stack.group())?;
-    (base.name != stack.name).then_some(base.name.as_str())
+    looked(1);
+    let bases = book.bases.get_or_init(|| bases(book));
+    bases.get(&stack.name).map(String::as_str)
+}
+
+fn bases(book: &Book) -> BTreeMap<String, String> {
+    let mut first: HashMap<Group, &str> = HashMap::new();
+    for stack in taking_part(book) {
+        first.entry(stack.group()).or_insert(&stack.name);
+    }
+    let base = |stack: &Stack| {
+        let base = first.get(&stack.group()).filter(|base| **base != stack.name)?;
+        Some((stack.name.clone(), base.to_string()))
+    };
+    looked(book.stacks.len());
+    book.stacks.iter().filter_map(base).collect()
 }
 
 /// `Err` with the reason for a stack that was skipped or that never came through a trial.
 pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
+    looked(1);
+    let all = || (book.stacks.iter()).filter_map(|stack| Some((stack.name.clone(), unfitness(book, stack)?)));
+    let unfit = book.unfit.get_or_init(|| all().collect());
+    unfit.get(&stack.name).map_or(Ok(()), |reason| Err(reason.clone()))
+}
+
+fn unfitness(book: &Book, stack: &Stack) -> Option<String> {
     if let Some(skipped) = &stack.skipped {
-        return Err(format!("skipped: {}", skipped.reason));
+        return Some(format!("skipped: {}", skipped.reason));
     }
     let mut failure = None;
     for (_, ran) in book.runs(&stack.name) {
         match &ran.trial.status {
             TrialStatus::Failed(reason) => failure = Some(format!("every trial failed: {reason}")),
-            _ => return Ok(()),
+            _ => return None,
         }
     }
-    failure.map_or(Ok(()), Err)
+    failure
 }
 
 /// The stacks that took part, in the order of the study.
@@ -152,7 +175,7 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
         if *at == phase.name {
             return Some(ran_out.words);
         }
-        if book.phases.iter().position(|head| head.name == phase.name) > Some(place) {
+        if book.place(&phase.name) > Some(place) {
             return Some(format!("it ran out of space in {at}"));
         }
     }

@@ -7,11 +7,12 @@
 use crate::cells::metric::Metric;
 use crate::history::{Book, PhaseHead};
 pub use crate::ranking::drops::DroppedBlock;
-use crate::ranking::drops::{self, Drops};
+use crate::ranking::drops::{self, Drops, Members};
 use crate::ranking::pairs::{self, unfit};
 use crate::ranking::{contrasts, refusals};
 use ledger::LedgerError;
 use stats::{DecidedApart, Design, History, Phases};
+use std::collections::BTreeMap;
 
 pub(crate) use crate::ranking::pairs::{Pair, Unranked, base_of, takes_part, taking_part};
 
@@ -42,9 +43,9 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
             ys: Vec::new(),
         })
         .collect();
-    let mut drops = Drops::new(book);
+    let (mut drops, members) = (Drops::new(book), Members::of(&pairs));
     for block in 0..book.blocks() {
-        if !drops::of_block(book, block, &pairs, &mut drops) {
+        if !drops::of_block(book, block, &members, &mut drops) {
             break;
         }
         let mut ys = Vec::new();
@@ -74,20 +75,19 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
 }
 
 /// By pair: a number that is the same for pairs whose blocks are dropped together.
+fn key(pair: &Pair) -> (&str, Option<&str>) {
+    let before = pair.before.as_ref().map(|before| before.name.as_str());
+    (pair.phase.name.as_str(), before)
+}
+
 fn groups(pairs: &[Pair]) -> Vec<usize> {
-    let key = |pair: &Pair| {
-        let before = pair.before.as_ref().map(|before| before.name.clone());
-        (pair.phase.name.clone(), before)
-    };
-    let mut known: Vec<(String, Option<String>)> = Vec::new();
-    let number = |pair: &Pair| {
-        let key = key(pair);
-        known.iter().position(|one| *one == key).unwrap_or_else(|| {
-            known.push(key);
-            known.len() - 1
-        })
-    };
-    pairs.iter().map(number).collect()
+    let mut known: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+    let mut numbers = Vec::new();
+    for pair in pairs {
+        let next = known.len();
+        numbers.push(*known.entry(key(pair)).or_insert(next));
+    }
+    numbers
 }
 
 /// What was fixed beforehand.

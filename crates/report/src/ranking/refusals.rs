@@ -31,8 +31,8 @@ pub(crate) struct Seeds {
 impl Seeds {
     pub(crate) fn of(book: &Book) -> Seeds {
         let mut of_block: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-        for ((block, _), ran) in &book.ran {
-            of_block.entry(*block).or_default().insert(ran.trial.seed);
+        for (block, _, ran) in book.trials() {
+            of_block.entry(block).or_default().insert(ran.trial.seed);
         }
         let firsts: BTreeSet<u64> = of_block.values().filter_map(|seeds| seeds.first().copied()).collect();
         Seeds {

@@ -4,8 +4,8 @@
 //! Takes the gathered file and the blocks that count; gives ratios with plain 95 % intervals, and whether temporary
 //! space explains a difference. Prevents: a suspicion about temporary space that is taken for an answer.
 
-use super::drops;
-use super::rank::{DroppedBlock, base_of, taking_part};
+use super::drops::Dropped;
+use super::rank::{base_of, taking_part};
 use super::{pairs, refusals};
 use crate::cells::metric::Metric;
 use crate::figures::finite;
@@ -99,7 +99,7 @@ struct Twins<'b> {
 }
 
 /// Of all stacks that took part.
-pub(crate) fn temporary(book: &Book, dropped: &[DroppedBlock]) -> Result<TemporarySpace, LedgerError> {
+pub(crate) fn temporary(book: &Book, dropped: &Dropped<'_>) -> Result<TemporarySpace, LedgerError> {
     let mut found = TemporarySpace::default();
     if refusals::of_file(book).is_some() {
         return Ok(found);
@@ -158,23 +158,22 @@ fn are_twins(book: &Book, beside: &Stack, apart: &Stack) -> bool {
 
 /// The LUN set of its temporary files.
 fn temp_of<'b>(book: &'b Book, stack: &Stack) -> Option<&'b str> {
-    let key = format!("stack.{}.temp", stack.name);
-    let found = book.settings.iter().find(|setting| setting.key == key)?;
-    Some(found.value.trim_matches('"')).filter(|set| *set != "none")
+    let found = book.setting(&format!("stack.{}.temp", stack.name))?;
+    Some(found.trim_matches('"')).filter(|set| *set != "none")
 }
 
 /// What else the study says of a stack.
 fn others<'b>(book: &'b Book, stack: &Stack) -> BTreeMap<&'b str, &'b str> {
-    let prefix = format!("stack.{}.", stack.name);
-    let own = |setting: &'b ledger::Setting| Some((setting.key.strip_prefix(&prefix)?, setting.value.as_str()));
-    let all = book.settings.iter().filter_map(own);
-    all.filter(|(key, _)| !matches!(*key, "name" | "temp")).collect()
+    let all = book.disclosed.settings_below(&format!("stack.{}.", stack.name));
+    all.into_iter()
+        .filter(|(key, _)| !matches!(*key, "name" | "temp"))
+        .collect()
 }
 
 /// ln(first / second) of each block that counts, above 0 is better.
 fn logs(
     book: &Book,
-    dropped: &[DroppedBlock],
+    dropped: &Dropped<'_>,
     phase: &PhaseHead,
     [first, second]: [&str; 2],
 ) -> Result<BTreeMap<u32, f64>, LedgerError> {
@@ -184,7 +183,7 @@ fn logs(
         _ => Ok(None),
     };
     let mut ys = BTreeMap::new();
-    for block in (0..book.blocks()).filter(|block| drops::counts(dropped, *block, &phase.name)) {
+    for block in (0..book.blocks()).filter(|block| dropped.counts(*block, &phase.name)) {
         if let (Some(x), Some(base)) = (value(block, first)?, value(block, second)?)
             && let Some(y) = stats::log_ratio(x, base, metric.orientation())
         {

@@ -163,7 +163,7 @@ fn must_be_alike(book: &Book, may_differ: &[&str]) -> Result<(), TwinsError> {
 /// From the begin of a block's first trial to the end of its last, the median of all blocks; of simulated devices the
 /// phases in their own time.
 fn block_ns(book: &Book) -> u64 {
-    let trials = |block: u32| (book.ran.iter()).filter_map(move |((of, _), ran)| (*of == block).then_some(ran));
+    let trials = |block: u32| book.trials_of(block);
     let length = |block: u32| {
         if book.study.modelled {
             let phases = trials(block).flat_map(|ran| ran.phases.values());
@@ -179,13 +179,13 @@ fn block_ns(book: &Book) -> u64 {
 
 /// Of the runs of both stacks.
 fn phase_ns(book: &Book, phase: &str) -> u64 {
-    let runs = book.ran.values().filter_map(|ran| ran.phases.get(phase));
+    let runs = book.trials().filter_map(|(.., ran)| ran.phases.get(phase));
     let all: Vec<f64> = runs.map(|seen| seen.total_s() * 1e9).collect();
     stats::median(&all) as u64
 }
 
 fn hosts(book: &Book) -> String {
-    let trials = book.ran.values().filter(|_| !book.study.modelled);
-    let hosts: BTreeSet<&str> = trials.map(|ran| ran.trial.host.as_str()).collect();
+    let trials = book.trials().filter(|_| !book.study.modelled);
+    let hosts: BTreeSet<&str> = trials.map(|(.., ran)| ran.trial.host.as_str()).collect();
     hosts.into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -3,13 +3,10 @@
 //! Takes a result file with everything in it. Prevents: a form that leaves out a column, a row or a table, and one that
 //! prints another row's figure.
 
-#[path = "../../tests/fixture/mod.rs"]
-mod fixture;
-
 use super::*;
 use crate::document::{Block, Document, Placed};
+use crate::fixture::{Scene, actor, scene};
 use crate::sections::{FromFile, document};
-use fixture::{Scene, actor, scene};
 use ledger::PhaseKind;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};

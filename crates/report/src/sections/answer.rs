@@ -145,12 +145,11 @@ fn table(source: &Source<'_>, caption: &str, all: &[Said<'_>]) -> (Table, usize)
     let stacks = distinct(all.iter().map(|one| one.stack));
     let left = rows.len().saturating_sub(ROWS_MAX);
     if left > 0 {
-        let gravest = |row: &&str| {
-            let mine = all.iter().filter(|one| one.row == **row);
-            mine.map(|one| severity(one.verdict)).min()
-        };
+        let of_rows = grouped(all.iter().map(|one| (one.row.as_str(), severity(one.verdict))));
+        let gravest = of_rows.into_iter().map(|(row, all)| (row, all.into_iter().min()));
+        let gravest: BTreeMap<&str, _> = gravest.collect();
         let mut kept = rows.clone();
-        kept.sort_by_key(gravest);
+        kept.sort_by_key(|row| gravest[row]);
         kept.truncate(ROWS_MAX);
         rows.retain(|row| kept.contains(row));
     }

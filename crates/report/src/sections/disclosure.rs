@@ -17,8 +17,11 @@ pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
             "The study file, as it was read",
             Block::Verbatim(book.study.text.clone()),
         ),
-        part("Every setting that held, defaults said", settings(&book.settings)),
-        part("What it ran on", facts(&book.facts)),
+        part(
+            "Every setting that held, defaults said",
+            settings(book.disclosed.settings()),
+        ),
+        part("What it ran on", facts(book.disclosed.facts())),
         part("Stacks", stacks(source)),
         part("Schedule: every trial in its order", trials(&file.trials)),
         part("Looks taken at the data", looks(&source.analysis.looks())),

@@ -57,9 +57,10 @@ impl FromFile {
             over_time: RefCell::new(over_time),
             book,
         };
+        let lean = is_lean(analysis);
         for phase in &analysis.phases {
             for cell in &phase.cells {
-                file.add(phase, &cell.stack, &cell.latency, is_lean(analysis))?;
+                file.add(phase, &cell.stack, &cell.latency, lean)?;
             }
         }
         Ok(file)

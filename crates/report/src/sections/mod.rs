@@ -28,7 +28,6 @@ mod verdicts;
 use crate::analysis::Analysis;
 use crate::document::Document;
 pub(crate) use from_file::FromFile;
-use from_file::is_lean;
 pub(crate) use live::head as live_head;
 pub(crate) use opening::how_far;
 pub(crate) use phases::primary;
@@ -37,11 +36,7 @@ pub(crate) use verdicts::tone;
 
 /// The document; without the file it has no series, no distributions and no disclosure, which only a page shows.
 pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document {
-    let source = Source {
-        analysis,
-        file,
-        lean: is_lean(analysis),
-    };
+    let source = Source::new(analysis, file);
     // A section that has nothing to say is left out.
     let sections = [
         answer::section(&source),
@@ -88,11 +83,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
 
 /// The document of a live page: with how the study came to what it says.
 pub(crate) fn live(analysis: &Analysis, file: &FromFile) -> Document {
-    let source = Source {
-        analysis,
-        file: Some(file),
-        lean: is_lean(analysis),
-    };
+    let source = Source::new(analysis, Some(file));
     let mut document = document(analysis, Some(file));
     document.sections.splice(0..0, live::section(&source));
     document

@@ -3,7 +3,7 @@
 //! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
 //! rate without the device traffic, processor time and memory that it cost.
 
-use super::databases::{bulk, orders, questions};
+use super::databases::{bulk, instances, orders, questions};
 use super::source::Source;
 use super::{elsewhere, moves, serving};
 
@@ -53,6 +53,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         let table = source.table(caption, &phase.cells, |cell| &cell.stack, columns(phase));
         blocks.push((Forms::ALL, Block::Table(table)));
         blocks.push((latencies_for(phase), latencies(source, phase)));
+        blocks.extend(instances::blocks(source, phase));
         blocks.extend(moves::blocks(source, phase));
         blocks.extend(orders::blocks(source, phase));
         blocks.extend(bulk::blocks(source, phase));

@@ -60,14 +60,21 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
     let mut runs = Vec::new();
     let mut phases = Vec::new();
     let mut step_s_max = 0.0f64;
+    let mut of_phases: BTreeMap<usize, Vec<&Drawn<'_>>> = BTreeMap::new();
+    for one in &drawn {
+        of_phases.entry(one.phase).or_default().push(one);
+    }
     for (phase, head) in source.book.phases.iter().enumerate() {
-        let mine: Vec<&Drawn> = drawn.iter().filter(|one| one.phase == phase).collect();
+        let mine = of_phases.get(&phase).map_or(&[][..], Vec::as_slice);
         let in_bytes = mine.iter().any(|one| is_in_bytes(head.kind, &one.seen.slices));
         phases.push(json!({ "name": head.name, "unit": if in_bytes { "MB/s" } else { "op/s" } }));
-        let blocks: BTreeSet<u32> = mine.iter().map(|one| one.block).collect();
-        for block in blocks {
+        let mut of_blocks: BTreeMap<u32, Vec<&Drawn<'_>>> = BTreeMap::new();
+        for one in mine {
+            of_blocks.entry(one.block).or_default().push(one);
+        }
+        for of_block in of_blocks.into_values() {
             let mut series = Vec::new();
-            for one in mine.iter().filter(|one| one.block == block) {
+            for one in of_block {
                 series.push((one, samples_of(source, one.seen)?));
             }
             // The stacks of a block share one grid, so that one moment is one place for all.
@@ -78,6 +85,21 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
             runs.extend(series.iter().map(|(one, samples)| run(one, samples, in_bytes, grid)));
         }
     }
+    let chart = chart(source, &drawn, phases, runs);
+    let mut blocks = vec![
+        (Forms::PAGE, Block::Chart(Chart::OverTime(chart))),
+        (Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))),
+    ];
+    if analysis.study.modelled {
+        let words = "A model has no processors and no memory of its own to show.";
+        blocks.push((Forms::PAGE, Block::Note(words.into())));
+    }
+    Ok(Section::of("time", "Over time", "", blocks))
+}
+
+/// What is drawn, with what can be chosen.
+fn chart(source: &Source<'_>, drawn: &[Drawn<'_>], phases: Vec<Value>, runs: Vec<Value>) -> OverTime {
+    let (book, analysis) = (source.book, source.analysis);
     let stacks = analysis.stacks.iter().enumerate();
     let heads: Vec<Value> = stacks
         .clone()
@@ -88,32 +110,17 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
         name.mark = Some(nth);
         (nth, name)
     };
-    let chart = OverTime {
+    let of_phases: BTreeSet<usize> = drawn.iter().map(|one| one.phase).collect();
+    let of_stacks: BTreeSet<usize> = drawn.iter().map(|one| one.stack).collect();
+    let blocks: BTreeSet<u32> = drawn.iter().map(|one| one.block).collect();
+    OverTime {
         data: json!({ "stacks": heads, "phases": phases, "runs": runs }),
-        phases: (0..book.phases.len())
-            .filter(|phase| drawn.iter().any(|one| one.phase == *phase))
+        phases: (of_phases.into_iter())
             .map(|phase| (phase, book.phases[phase].name.clone()))
             .collect(),
-        blocks: drawn
-            .iter()
-            .map(|one| one.block)
-            .collect::<BTreeSet<u32>>()
-            .into_iter()
-            .collect(),
-        stacks: stacks
-            .filter(|(nth, _)| drawn.iter().any(|one| one.stack == *nth))
-            .map(named)
-            .collect(),
-    };
-    let mut blocks = vec![
-        (Forms::PAGE, Block::Chart(Chart::OverTime(chart))),
-        (Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))),
-    ];
-    if analysis.study.modelled {
-        let words = "A model has no processors and no memory of its own to show.";
-        blocks.push((Forms::PAGE, Block::Note(words.into())));
+        blocks: blocks.into_iter().collect(),
+        stacks: stacks.filter(|(nth, _)| of_stacks.contains(nth)).map(named).collect(),
     }
-    Ok(Section::of("time", "Over time", "", blocks))
 }
 
 /// A run whose series are drawn.

@@ -9,6 +9,7 @@ mod between;
 mod cell;
 mod document;
 mod foreign;
+mod instances;
 mod memory;
 mod of_phase;
 mod of_study;

@@ -4,7 +4,7 @@
 //! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
-use super::{beside, foreign, memory, order, rate, runs, serving};
+use super::{beside, foreign, instances, memory, order, rate, runs, serving};
 use crate::cells::orders::STORAGE_SHARE_MIN;
 use crate::check::Status;
 
@@ -190,6 +190,24 @@ pub(crate) const RULES: &[Rule] = &[
                  operations",
         }),
         traps: &["a standstill of one second under an open schedule"],
+    },
+    Rule {
+        subject: "instances",
+        bound: Bound::Words("no cache fusion"),
+        beyond: Status::Note,
+        advice: "read it as instances that share nothing but the stack: a cluster also sends pages between its caches",
+        take: Take::Cell(instances::apart),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "instances at the same time",
+        bound: Bound::Least(0.98),
+        beyond: Status::Suspect,
+        advice: "give the phase more time, or a processor to each instance: the sum is of different times",
+        take: Take::Cell(instances::overlap),
+        document: None,
+        traps: &[],
     },
     Rule {
         subject: "consistency",

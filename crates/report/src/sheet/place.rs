@@ -43,7 +43,7 @@ pub(crate) fn durability(book: &Book, _: &Analysis) -> Option<Taken> {
 
 /// Said once where no device of any stack counts its errors; where one does, the phases have lines.
 pub(crate) fn errors_counted(book: &Book, _: &Analysis) -> Option<Taken> {
-    let runs = || book.ran.values().flat_map(|ran| ran.phases.values());
+    let runs = || book.trials().flat_map(|(.., ran)| ran.phases.values());
     let observed = runs().any(|run| run.get(Measure::ClockStepNs).is_some());
     let counted = runs().any(|run| run.get(Measure::DeviceErrors).is_some());
     let said = "not checked: no device of these stacks has a counter that is cheap to read";
@@ -182,7 +182,7 @@ pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
 
 pub(crate) fn luns_alike(book: &Book) -> Vec<Taken> {
     let mut of_set: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for fact in &book.facts {
+    for fact in book.disclosed.facts() {
         match &fact.scope {
             // A LUN of it: the set is there, and nothing is unlike by that alone.
             Scope::Lun(set, Some(_)) => drop(of_set.entry(set).or_default()),
@@ -215,7 +215,7 @@ pub(crate) fn luns_whole(book: &Book) -> Vec<Taken> {
         );
         Some(Taken::share(share, figure))
     };
-    book.facts.iter().filter_map(of).collect()
+    book.disclosed.facts().iter().filter_map(of).collect()
 }
 
 /// A fact that says which way was seen.

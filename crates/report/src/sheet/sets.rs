@@ -6,6 +6,7 @@
 use super::rule::Taken;
 use crate::analysis::Analysis;
 use crate::history::Book;
+use crate::ranking::drops::Dropped;
 use crate::ranking::verdicts::Comparison;
 use std::collections::BTreeMap;
 
@@ -14,27 +15,30 @@ type Used<'b> = BTreeMap<&'b str, u32>;
 
 /// Silent where a stack and its base stood on each LUN set equally often, as they do on one.
 pub(crate) fn sets_apart<'b>(book: &'b Book, analysis: &'b Analysis) -> Option<Taken> {
-    let both = |one: &'b Comparison| (one, used(book, analysis, &one.stack), used(book, analysis, &one.base));
-    let mut all = analysis.comparisons.iter().map(both);
+    let dropped = Dropped::of(&analysis.dropped);
+    let stacks = book.stacks.iter().map(|stack| stack.name.as_str());
+    let used: BTreeMap<&str, Used<'_>> = stacks.map(|stack| (stack, used(book, &dropped, stack))).collect();
+    let both = |one: &'b Comparison| Some((one, used.get(one.stack.as_str())?, used.get(one.base.as_str())?));
+    let mut all = analysis.comparisons.iter().filter_map(both);
     let (one, own, its) = all.find(|(_, own, its)| own != its)?;
     let (stack, base) = (&one.stack, &one.base);
-    Some(Taken::broken(match (alone(&own), alone(&its)) {
+    Some(Taken::broken(match (alone(own), alone(its)) {
         (Some(own), Some(its)) => format!(
             "{stack} is on `{own}` and {base} on `{its}` in every block: what the LUNs differ by counts as a \
              difference of the stacks"
         ),
         _ => format!(
             "{stack} is on {} and {base} on {}: a part of what the LUNs differ by counts as a difference of the stacks",
-            words(&own),
-            words(&its)
+            words(own),
+            words(its)
         ),
     }))
 }
 
-fn used<'b>(book: &'b Book, analysis: &Analysis, stack: &'b str) -> Used<'b> {
+fn used<'b>(book: &'b Book, dropped: &Dropped<'_>, stack: &'b str) -> Used<'b> {
     let mut used = Used::new();
     for (block, ran) in book.runs(stack) {
-        if analysis.dropped.iter().all(|dropped| dropped.block != block) {
+        if dropped.is_whole(block) {
             *used.entry(ran.trial.lun_set.as_str()).or_default() += 1;
         }
     }

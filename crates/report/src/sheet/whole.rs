@@ -5,13 +5,14 @@
 //! that hangs on blocks that were left out.
 
 use super::rule::Taken;
-use crate::analysis::{Analysis, same_look};
+use crate::analysis::{Analysis, LookKey, look_key};
 use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::history::Book;
 use crate::ranking::drops;
 use crate::ranking::own_blocks::BlockDoubt;
 use ledger::{FactName, Scope, Stack};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// With this correlation hidden, a verdict of twelve blocks errs in a quarter of studies or more.
 const CORRELATION_HIDDEN_MAX: f64 = 0.5;
@@ -168,15 +169,14 @@ pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {
 
 /// Verdicts that the run recorded and that the same look gives otherwise now.
 fn changed_looks(book: &Book, analysis: &Analysis) -> usize {
-    let everything = Analysis {
-        recorded_looks: Vec::new(),
-        ..analysis.clone()
+    let everything = analysis.looks();
+    let mut now: BTreeMap<LookKey<'_>, BTreeSet<&str>> = BTreeMap::new();
+    for look in &everything {
+        now.entry(look_key(look)).or_default().insert(&look.verdict);
     }
-    .unrecorded_looks();
     let differs = |old: &&ledger::Look| {
-        everything
-            .iter()
-            .any(|now| same_look(old, now) && old.verdict != now.verdict)
+        let mut verdicts = now.get(&look_key(old)).into_iter().flatten();
+        verdicts.any(|verdict| *verdict != old.verdict)
     };
     book.looks.iter().filter(differs).count()
 }

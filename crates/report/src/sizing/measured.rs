@@ -7,9 +7,9 @@ use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
-use crate::ranking::drops;
+use crate::ranking::drops::Dropped;
 use ledger::{LedgerError, Stamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Classes of random work whose units are pages.
 const READ: &str = "select";
@@ -39,19 +39,19 @@ impl Carried {
 /// The phases of random work that are ranked on this stack.
 pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<Vec<Carried>, LedgerError> {
     let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
+    let dropped = Dropped::of(&analysis.dropped);
+    let left = analysis.unranked.iter().filter(|one| one.stack == stack);
+    let left: BTreeSet<Option<&str>> = left.map(|one| one.phase.as_deref()).collect();
     let mut found = Vec::new();
     for head in &book.phases {
         let kind = kind_row(head.kind);
-        let unranked = analysis
-            .unranked
-            .iter()
-            .any(|one| one.stack == stack && one.phase.as_ref().is_none_or(|name| *name == head.name));
+        let unranked = left.contains(&None) || left.contains(&Some(head.name.as_str()));
         if !kind.is_random || !head.ranked || unranked {
             continue;
         }
         let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (block, seen) in book.by_block(stack, &head.name) {
-            if !seen.is_valid() || !drops::counts(&analysis.dropped, block, &head.name) {
+            if !seen.is_valid() || !dropped.counts(block, &head.name) {
                 continue;
             }
             let (read, updated) = (pages(seen, READ), pages(seen, UPDATED));

@@ -99,10 +99,10 @@ fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
 
 /// Keys of a stack with their values, without those that name LUN sets.
 fn keys<'b>(book: &'b Book, stack: &Stack) -> BTreeMap<&'b str, &'b str> {
-    let own = format!("stack.{}.", stack.name);
-    let keys = book.settings.iter();
-    let keys = keys.filter_map(|setting| Some((setting.key.strip_prefix(&own)?, setting.value.as_str())));
-    keys.filter(|(key, _)| !["data", "redo"].contains(key)).collect()
+    let keys = book.disclosed.settings_below(&format!("stack.{}.", stack.name));
+    keys.into_iter()
+        .filter(|(key, _)| !["data", "redo"].contains(key))
+        .collect()
 }
 
 fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<SizedStack, LedgerError> {

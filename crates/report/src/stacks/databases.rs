@@ -3,10 +3,12 @@
 //! Takes the gathered file, gives a [`DatabaseOfStack`] each; settings that differ between stacks go to what differs,
 //! before any number. Prevents: a comparison of two stacks that compares two configurations of a database.
 
+use crate::grouped::distinct;
 use crate::history::Book;
-use ledger::DatabaseRow;
+use ledger::{Database, DatabaseRow};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,21 +61,15 @@ pub(crate) fn databases(book: &Book) -> Vec<DatabaseOfStack> {
 }
 
 pub(crate) fn of_stack(book: &Book, stack: &str) -> Option<DatabaseOfStack> {
-    let trials = book.ran.values().filter(|ran| ran.trial.stack == stack);
-    let rows: Vec<&DatabaseRow> = trials
-        .flat_map(|ran| book.databases.iter().filter(|row| row.trial == ran.trial.id))
-        .collect();
+    let trials = book.runs(stack);
+    let rows: Vec<&DatabaseRow> = trials.flat_map(|(_, ran)| book.databases.of(ran.trial.id)).collect();
     let first = &rows.first()?.database;
-    let mut changed: Vec<String> = Vec::new();
+    let told: BTreeMap<&str, &str> = pairs(first).rev().collect();
     // A database of one phase may be set otherwise on purpose; those of whole trials are alike.
-    for later in rows.iter().filter(|row| row.phase == rows[0].phase) {
-        for setting in &later.database.settings {
-            let told = first.settings.iter().find(|one| one.name == setting.name);
-            if told.is_none_or(|one| one.value != setting.value) && !changed.contains(&setting.name) {
-                changed.push(setting.name.clone());
-            }
-        }
-    }
+    let later = rows.iter().filter(|row| row.phase == rows[0].phase);
+    let all = later.flat_map(|row| pairs(&row.database));
+    let changed = all.filter(|(name, value)| told.get(name) != Some(value));
+    let changed = distinct(changed.map(|(name, _)| name));
     Some(DatabaseOfStack {
         stack: stack.into(),
         engine: first.engine.clone(),
@@ -89,6 +85,14 @@ pub(crate) fn of_stack(book: &Book, stack: &str) -> Option<DatabaseOfStack> {
                 source: one.source.clone(),
             })
             .collect(),
-        changed,
+        changed: changed.into_iter().map(String::from).collect(),
     })
+}
+
+/// Names and values of the settings.
+fn pairs(database: &Database) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+    database
+        .settings
+        .iter()
+        .map(|one| (one.name.as_str(), one.value.as_str()))
 }

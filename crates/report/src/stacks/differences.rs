@@ -71,21 +71,21 @@ pub(crate) fn unnamed(value: &str) -> String {
 /// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and
 /// what one engine can be told and another can't is no choice of anybody's.
 fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
-    let engines: Vec<Option<String>> = stacks
+    let databases: Vec<_> = stacks.iter().map(|stack| of_stack(book, &stack.name)).collect();
+    let engines: Vec<Option<&String>> = databases.iter().map(|of| Some(&of.as_ref()?.engine)).collect();
+    let settings: Vec<BTreeMap<&String, &String>> = databases
         .iter()
-        .map(|stack| of_stack(book, &stack.name).map(|database| database.engine))
+        .map(|of| of.iter().flat_map(|of| &of.settings))
+        .map(|settings| settings.map(|one| (&one.name, &one.value)).collect())
         .collect();
-    let settings: Vec<BTreeMap<String, String>> = stacks
-        .iter()
-        .map(|stack| of_stack(book, &stack.name).map_or_else(Vec::new, |database| database.settings))
-        .map(|settings| settings.into_iter().map(|one| (one.name, one.value)).collect())
-        .collect();
-    let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
+    let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).copied().collect();
     for name in names.into_iter().filter(|name| !OF_THE_PLACE.contains(&name.as_str())) {
-        let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name)).collect();
-        let of_engines: BTreeSet<(&Option<String>, &Option<&String>)> = engines.iter().zip(&values).collect();
-        let differs = |engine: &&Option<String>| of_engines.iter().filter(|(of, _)| *of == *engine).count() > 1;
-        if engines.iter().any(|engine| engine.is_some() && differs(&engine)) {
+        let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name).copied()).collect();
+        let of_engines: BTreeSet<(Option<&String>, Option<&String>)> =
+            engines.iter().copied().zip(values.iter().copied()).collect();
+        // One engine's values stand side by side, in their order.
+        let mut neighbours = of_engines.iter().zip(of_engines.iter().skip(1));
+        if neighbours.any(|(one, next)| one.0.is_some() && one.0 == next.0) {
             for (facts, value) in known.iter_mut().zip(values) {
                 facts.extend(value.map(|value| (format!("database setting {name}"), value.clone())));
             }
@@ -162,24 +162,21 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
         facts.push(("database".to_string(), database.words()));
         facts.push(("database's way to storage".to_string(), database.access));
     }
-    let prefix = format!("stack.{}.", stack.name);
-    for setting in &book.settings {
-        match setting.key.strip_prefix(&prefix) {
+    for (key, value) in book.disclosed.settings_below(&format!("stack.{}.", stack.name)) {
+        match key {
             // Already said above, in the words of the run.
-            None | Some("name" | "kind" | "data" | "redo" | "access") => {}
-            Some(key) if key.starts_with("inject.") => {}
-            Some(key) => facts.push((key.to_string(), setting.value.clone())),
+            "name" | "kind" | "data" | "redo" | "access" => {}
+            key if key.starts_with("inject.") => {}
+            key => facts.push((key.to_string(), value.to_string())),
         }
     }
     let scope = Scope::Stack(stack.name.clone());
     // All devices differ where the nearest or the lowest do.
-    let counts = |fact: &&Fact| fact.scope == scope && fact.key.name != FactName::Devices;
-    for fact in book.facts.iter().filter(counts) {
-        let printed = (fact.key.to_string(), fact.value.to_string());
-        if !facts.contains(&printed) {
-            facts.push(printed);
-        }
-    }
+    let counts = |fact: &&Fact| fact.key.name != FactName::Devices;
+    let printed = |fact: &Fact| (fact.key.to_string(), fact.value.to_string());
+    let all = book.disclosed.facts_of(&scope).filter(counts).map(printed);
+    let mut known: BTreeSet<(String, String)> = facts.iter().cloned().collect();
+    facts.extend(all.filter(|one| known.insert(one.clone())));
     facts
 }
 

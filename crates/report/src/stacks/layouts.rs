@@ -5,7 +5,7 @@
 
 use crate::figures::{Figure, over};
 use crate::format::percent;
-use crate::history::Book;
+use crate::history::{Book, Seen};
 use ledger::{FileLayout, FileLayoutRow, NOWHERE, PhaseId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,32 +148,27 @@ type Place = (Option<String>, String);
 /// By ordinal and name of the phase after which they were taken: block and layout.
 type Moments<'a> = BTreeMap<(u32, Option<&'a str>), Vec<(u32, &'a FileLayout)>>;
 
-fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
-    let trials: Vec<(u32, &crate::history::Ran)> = book.runs(stack).collect();
-    // Ordinal and name of a phase; the load comes before all.
-    let names: BTreeMap<PhaseId, (u32, &str)> = trials
-        .iter()
-        .flat_map(|(_, ran)| ran.phases.values())
-        .map(|seen| (seen.id, (seen.run.ordinal.saturating_add(1), seen.run.name.as_str())))
-        .collect();
+fn moments<'b>(book: &'b Book, stack: &'b str) -> BTreeMap<Place, Vec<LayoutMoment>> {
     let mut rows: BTreeMap<Place, Moments<'_>> = BTreeMap::new();
-    for FileLayoutRow { trial, phase, layout } in &book.layouts {
-        let Some((block, _)) = trials.iter().find(|(_, ran)| ran.trial.id == *trial) else {
-            continue;
+    for (block, ran) in book.runs(stack) {
+        // Ordinal and name of a phase; the load comes before all.
+        let name = |seen: &'b Seen| {
+            (
+                seen.id,
+                (seen.run.ordinal.saturating_add(1), Some(seen.run.name.as_str())),
+            )
         };
-        let when = match phase {
-            None => (0, None),
-            Some(id) => match names.get(id) {
-                Some((ordinal, name)) => (*ordinal, Some(*name)),
-                None => continue,
-            },
-        };
-        let place = (layout.on_stack.clone(), layout.file.clone());
-        rows.entry(place)
-            .or_default()
-            .entry(when)
-            .or_default()
-            .push((*block, layout));
+        let names: BTreeMap<PhaseId, (u32, Option<&str>)> = ran.phases.values().map(name).collect();
+        for FileLayoutRow { phase, layout, .. } in book.layouts.of(ran.trial.id) {
+            let when = match phase {
+                None => Some((0, None)),
+                Some(id) => names.get(id).copied(),
+            };
+            let Some(when) = when else { continue };
+            let place = (layout.on_stack.clone(), layout.file.clone());
+            let of_place = rows.entry(place).or_default();
+            of_place.entry(when).or_default().push((block, layout));
+        }
     }
     let whole = |(place, moments): (Place, Moments<'_>)| {
         let last = moments.len() - 1;
@@ -236,9 +231,9 @@ fn picture(block: u32, one: &FileLayout, span: u64, devices: u32) -> LayoutPictu
 
 /// Of a file that kept only counts.
 fn counted_only(book: &Book, stack: &str) -> Vec<Layout> {
-    let trials: Vec<_> = book.runs(stack).map(|(_, ran)| ran.trial.id).collect();
     let mut files: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-    for row in book.extents.iter().filter(|row| trials.contains(&row.trial)) {
+    let rows = book.runs(stack).flat_map(|(_, ran)| book.extents.of(ran.trial.id));
+    for row in rows {
         let count = row.summary.extents as f64;
         if let Some(file) = row.summary.file.strip_suffix(LOADED) {
             files.entry(file).or_default().0.push(count);

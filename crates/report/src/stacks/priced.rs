@@ -9,10 +9,11 @@ use crate::cells::PhaseReport;
 use crate::cells::metric::Metric;
 use crate::figures::finite;
 use crate::history::Book;
-use crate::ranking::drops;
+use crate::ranking::drops::Dropped;
 use crate::ranking::verdicts::Comparison;
 use ledger::{FactName, FactValue, LedgerError, Scope, Stack};
 use stats::Orientation;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Confidence of the plain interval of a rate.
 const CONFIDENCE: f64 = 0.95;
@@ -39,11 +40,29 @@ pub(crate) fn cost(book: &Book, analysis: &Analysis) -> Result<Option<Cost>, Led
     };
     let stacks = book.stacks.iter().filter(|stack| stack.skipped.is_none());
     cost.stacks = stacks.map(|stack| of_stack(book, analysis, &cost, stack)).collect();
+    let places = cost.stacks.iter().enumerate();
+    let places = places.map(|(place, one)| (one.stack.as_str(), place)).collect();
+    let against = analysis.comparisons.iter().rev();
+    let judged = Judged {
+        book,
+        analysis,
+        dropped: Dropped::of(&analysis.dropped),
+        unranked: (analysis.unranked.iter())
+            .map(|one| (one.stack.as_str(), one.phase.as_deref()))
+            .collect(),
+        against: against
+            .map(|one| ((one.stack.as_str(), one.phase.as_str()), one))
+            .collect(),
+        stacks: &cost.stacks,
+        places,
+    };
+    let mut rates = Vec::new();
     for phase in analysis.phases.iter().filter(|phase| phase.ranked) {
         for stack in &cost.stacks {
-            cost.rates.extend(of_rate(book, analysis, &cost.stacks, phase, stack)?);
+            rates.extend(judged.of_rate(phase, stack)?);
         }
     }
+    cost.rates = rates;
     Ok(Some(cost))
 }
 
@@ -79,14 +98,10 @@ pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -
 
 /// Bytes of each LUN of these sets.
 pub(crate) fn luns_of(book: &Book, sets: Vec<&String>) -> Vec<f64> {
-    let of_one = |fact: &&ledger::Fact| match &fact.scope {
-        Scope::Lun(set, Some(_)) => sets.contains(&set) && fact.key.name == FactName::Bytes,
-        _ => false,
-    };
-    book.facts
-        .iter()
-        .filter(of_one)
-        .filter_map(|fact| fact.value.number())
+    let of_set = |set: &String| book.disclosed.of_luns(set, &FactName::Bytes.into());
+    sets.into_iter()
+        .flat_map(of_set)
+        .filter_map(FactValue::number)
         .collect()
 }
 
@@ -99,57 +114,62 @@ fn unit(metric: Metric) -> Option<f64> {
     }
 }
 
-fn of_rate(
-    book: &Book,
-    analysis: &Analysis,
-    stacks: &[CostOfStack],
-    phase: &PhaseReport,
-    stack: &CostOfStack,
-) -> Result<Option<CostOfRate>, LedgerError> {
-    let Some(unit) = unit(phase.metric) else {
-        return Ok(None);
-    };
-    let is_unranked = analysis
-        .unranked
-        .iter()
-        .any(|one| one.stack == stack.stack && one.phase.as_ref().is_none_or(|name| *name == phase.name));
-    if is_unranked {
-        return Ok(None);
-    }
-    let mut logs = Vec::new();
-    for (block, seen) in book.by_block(&stack.stack, &phase.name) {
-        if seen.is_valid() && drops::counts(&analysis.dropped, block, &phase.name) {
-            let rate = phase.metric.value(seen)?;
-            logs.extend(rate.and_then(|rate| stats::log_ratio(rate, unit, Orientation::HigherIsBetter)));
+/// What was judged, by stack and phase.
+struct Judged<'a> {
+    book: &'a Book,
+    analysis: &'a Analysis,
+    dropped: Dropped<'a>,
+    unranked: BTreeSet<(&'a str, Option<&'a str>)>,
+    against: BTreeMap<(&'a str, &'a str), &'a Comparison>,
+    stacks: &'a [CostOfStack],
+    /// Of the stacks, by name.
+    places: BTreeMap<&'a str, usize>,
+}
+
+impl Judged<'_> {
+    fn of_rate(&self, phase: &PhaseReport, stack: &CostOfStack) -> Result<Option<CostOfRate>, LedgerError> {
+        let Some(unit) = unit(phase.metric) else {
+            return Ok(None);
+        };
+        let place = |phase| (stack.stack.as_str(), phase);
+        if [None, Some(phase.name.as_str())]
+            .into_iter()
+            .any(|phase| self.unranked.contains(&place(phase)))
+        {
+            return Ok(None);
         }
+        let mut logs = Vec::new();
+        for (block, seen) in self.book.by_block(&stack.stack, &phase.name) {
+            if seen.is_valid() && self.dropped.counts(block, &phase.name) {
+                let rate = phase.metric.value(seen)?;
+                logs.extend(rate.and_then(|rate| stats::log_ratio(rate, unit, Orientation::HigherIsBetter)));
+            }
+        }
+        if logs.is_empty() {
+            return Ok(None);
+        }
+        // A rate of a model in slow motion is no rate of its device.
+        let at_pace = self.analysis.study.slow_motion.is_none_or(|times| times == 1);
+        let interval = stats::ratio_interval(&logs, CONFIDENCE).filter(|_| at_pace);
+        let per = |rate: f64| finite(Some(stack.total / rate));
+        let against = self.against.get(&(stack.stack.as_str(), phase.name.as_str())).copied();
+        let base = against.and_then(|one| Some(&self.stacks[*self.places.get(one.base.as_str())?]));
+        // The price is what is divided: the faster end of a ratio is the cheaper one.
+        let relative = |pick: fn(&Comparison) -> Option<f64>| {
+            let (one, base) = (against?, base?);
+            finite(Some(stack.total / base.total / pick(one)?)).filter(|_| base.total > 0.0)
+        };
+        Ok(Some(CostOfRate {
+            phase: phase.name.clone(),
+            stack: stack.stack.clone(),
+            metric: phase.metric,
+            price: at_pace.then(|| per(stats::mean(&logs).exp())).flatten(),
+            low: interval.and_then(|interval| per(interval.high)),
+            high: interval.and_then(|interval| per(interval.low)),
+            base: base.map(|base| base.stack.clone()),
+            ratio: relative(|one| one.ratio),
+            ratio_low: relative(|one| one.high),
+            ratio_high: relative(|one| one.low),
+        }))
     }
-    if logs.is_empty() {
-        return Ok(None);
-    }
-    // A rate of a model in slow motion is no rate of its device.
-    let at_pace = analysis.study.slow_motion.is_none_or(|times| times == 1);
-    let interval = stats::ratio_interval(&logs, CONFIDENCE).filter(|_| at_pace);
-    let per = |rate: f64| finite(Some(stack.total / rate));
-    let against = analysis
-        .comparisons
-        .iter()
-        .find(|one| one.stack == stack.stack && one.phase == phase.name);
-    let base = against.and_then(|one| stacks.iter().find(|base| base.stack == one.base));
-    // The price is what is divided: the faster end of a ratio is the cheaper one.
-    let relative = |pick: fn(&Comparison) -> Option<f64>| {
-        let (one, base) = (against?, base?);
-        finite(Some(stack.total / base.total / pick(one)?)).filter(|_| base.total > 0.0)
-    };
-    Ok(Some(CostOfRate {
-        phase: phase.name.clone(),
-        stack: stack.stack.clone(),
-        metric: phase.metric,
-        price: at_pace.then(|| per(stats::mean(&logs).exp())).flatten(),
-        low: interval.and_then(|interval| per(interval.high)),
-        high: interval.and_then(|interval| per(interval.low)),
-        base: base.map(|base| base.stack.clone()),
-        ratio: relative(|one| one.ratio),
-        ratio_low: relative(|one| one.high),
-        ratio_high: relative(|one| one.low),
-    }))
 }

@@ -3,18 +3,21 @@
 //! Takes the gathered file and the phases, gives sentences, one for stacks that are alike in it. Prevents: mirror
 //! copies taken for waste, and a share of metadata that nobody measured.
 
-use crate::cells::PhaseReport;
+use crate::cells::{Cell, PhaseReport};
 use crate::grouped::grouped;
 use crate::history::Book;
+use std::collections::BTreeMap;
 
 /// What could not be told apart, a sentence for stacks that are alike in it.
 pub(crate) fn not_told(book: &Book, phases: &[PhaseReport]) -> Vec<String> {
     let mut said: Vec<(String, &str)> = Vec::new();
+    let mut of_stack: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+    for cell in phases.iter().flat_map(|phase| &phase.cells) {
+        of_stack.entry(&cell.stack).or_default().push(cell);
+    }
     for stack in &book.stacks {
-        let cells = phases.iter().flat_map(|phase| &phase.cells);
-        let mut mine = cells
-            .filter(|cell| cell.stack == stack.name && !cell.inflation.is_empty())
-            .peekable();
+        let mine = of_stack.get(stack.name.as_str()).into_iter().flatten();
+        let mut mine = mine.filter(|cell| !cell.inflation.is_empty()).peekable();
         let Some(first) = mine.peek() else { continue };
         let inflation = first.inflation;
         let wrote = mine.any(|cell| cell.inflation.writes.is_some());

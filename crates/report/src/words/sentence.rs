@@ -8,10 +8,10 @@ use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::grouped::{distinct, grouped};
-use crate::ranking::alike::PairAlike;
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::verdicts::{Comparison, Verdict};
 use crate::words::changed::{changed, contrasted};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
 const LENGTH_MAX: usize = 235;
@@ -144,11 +144,7 @@ fn ranked<'a>(analysis: &'a Analysis) -> Clause {
         return no_look(analysis).into();
     }
     let by_base = grouped(analysis.comparisons.iter().map(|one| (one.base.as_str(), one)));
-    let group = |(base, all): (_, Vec<&'a Comparison>)| Group {
-        base,
-        stacks: distinct(all.iter().map(|one| one.stack.as_str())),
-        all,
-    };
+    let group = |(base, all): (_, Vec<&'a Comparison>)| Group::of(base, all);
     let mut groups: Vec<Group<'_>> = by_base.into_iter().map(group).collect();
     // What was decided comes first.
     groups.sort_by_key(Group::is_undecided);
@@ -201,15 +197,30 @@ struct Group<'a> {
     base: &'a str,
     stacks: Vec<&'a str>,
     all: Vec<&'a Comparison>,
+    of_stack: BTreeMap<&'a str, Vec<&'a Comparison>>,
 }
 
 impl<'a> Group<'a> {
+    fn of(base: &'a str, all: Vec<&'a Comparison>) -> Group<'a> {
+        let by_stack = grouped(all.iter().map(|one| (one.stack.as_str(), *one)));
+        Group {
+            base,
+            stacks: by_stack.iter().map(|(stack, _)| *stack).collect(),
+            all,
+            of_stack: by_stack.into_iter().collect(),
+        }
+    }
+
+    fn of_stack(&self, stack: &str) -> &[&'a Comparison] {
+        self.of_stack.get(stack).map_or(&[], Vec::as_slice)
+    }
+
     fn is_undecided(&self) -> bool {
         self.all.iter().all(|one| one.verdict == Verdict::NotEnoughData)
     }
 
     fn has(&self, stack: &str, verdict: Verdict) -> bool {
-        self.all.iter().any(|one| one.stack == stack && one.verdict == verdict)
+        self.of_stack(stack).iter().any(|one| one.verdict == verdict)
     }
 
     fn members(&self) -> Vec<&'a str> {
@@ -331,35 +342,30 @@ impl<'a> Group<'a> {
 
     /// Whether each pair of stacks, and not only each stack and the base, is equivalent in each phase.
     fn are_all_alike(&self, analysis: &Analysis) -> bool {
-        let alike = |one: &Comparison, other: &Comparison| {
-            let is_pair = |a: &str, b: &str, pair: &PairAlike| pair.stack == a && pair.other == b;
-            analysis.pairs_alike.iter().any(|pair| {
-                pair.phase == one.phase
-                    && (is_pair(&one.stack, &other.stack, pair) || is_pair(&other.stack, &one.stack, pair))
-            })
-        };
-        let beside = |one: &&Comparison, other: &&Comparison| one.phase == other.phase && one.stack != other.stack;
-        let all_of = |one: &&Comparison| {
-            self.all
-                .iter()
-                .filter(|other| beside(one, other))
-                .all(|other| alike(one, other))
-        };
-        self.all.iter().all(all_of)
+        let known = analysis.pairs_alike.iter();
+        let known = known.map(|pair| (pair.phase.as_str(), [pair.stack.as_str(), pair.other.as_str()]));
+        let known: BTreeSet<(&str, [&str; 2])> = known.collect();
+        let of_phases = grouped(self.all.iter().map(|one| (one.phase.as_str(), one.stack.as_str())));
+        let alike = |phase: &str, a: &str, b: &str| known.contains(&(phase, [a, b]));
+        for (phase, stacks) in &of_phases {
+            for (nth, one) in stacks.iter().enumerate() {
+                let mut later = stacks[nth + 1..].iter().filter(|other| *other != one);
+                if !later.all(|other| alike(phase, one, other) || alike(phase, other, one)) {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Whether a stack is above another in every phase: all intervals hold at once, so those that do not meet tell.
     fn is_above(&self, stack: &str, other: &str) -> bool {
-        let of = |stack: &str| {
-            self.all
-                .iter()
-                .filter(move |one| one.stack == stack)
-                .copied()
-                .collect::<Vec<_>>()
-        };
-        let (its, others) = (of(stack), of(other));
+        let its = self.of_stack(stack).iter().map(|one| (one.phase.as_str(), *one));
+        // Of two of one phase the first counts.
+        let its: BTreeMap<&str, &Comparison> = its.rev().collect();
+        let others = self.of_stack(other);
         let above = |one: &&Comparison| {
-            let same = its.iter().find(|own| own.phase == one.phase);
+            let same = its.get(one.phase.as_str());
             same.is_some_and(|own| matches!((own.low, one.high), (Some(low), Some(high)) if low > high))
         };
         stack != other && !others.is_empty() && others.iter().all(above)
@@ -382,8 +388,8 @@ impl<'a> Group<'a> {
 
     /// Better and worse of a stack, the furthest from 1 first.
     fn decided(&self, stack: &str) -> Vec<&'a Comparison> {
-        let said = |one: &&Comparison| one.stack == stack && matches!(one.verdict, Verdict::Better | Verdict::Worse);
-        let mut found: Vec<&Comparison> = self.all.iter().copied().filter(said).collect();
+        let said = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let mut found: Vec<&Comparison> = self.of_stack(stack).iter().copied().filter(said).collect();
         let far = |one: &Comparison| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
         found.sort_by(|a, b| far(b).total_cmp(&far(a)));
         found
@@ -408,11 +414,16 @@ impl<'a> Group<'a> {
     /// That each pair of stacks is equivalent in each phase.
     fn pairs(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
-        for (nth, one) in self.all.iter().enumerate() {
-            let same = |other: &&&Comparison| other.phase == one.phase;
-            claims.extend(self.all[nth + 1..].iter().filter(same).map(|other| Claim::Alike {
+        let mut later: BTreeMap<&str, VecDeque<&str>> = BTreeMap::new();
+        for one in &self.all {
+            later.entry(&one.phase).or_default().push_back(&one.stack);
+        }
+        for one in &self.all {
+            let later = later.entry(&one.phase).or_default();
+            later.pop_front();
+            claims.extend(later.iter().map(|other| Claim::Alike {
                 stack: one.stack.clone(),
-                other: other.stack.clone(),
+                other: other.to_string(),
                 phase: one.phase.clone(),
             }));
         }
@@ -468,7 +479,12 @@ fn more(analysis: &Analysis) -> &'static str {
 
 /// What was measured and takes no part in the ranking, by cause.
 fn left_out(analysis: &Analysis) -> Option<String> {
-    let is_compared = |stack: &str| analysis.comparisons.iter().any(|c| c.stack == stack || c.base == stack);
+    let compared = analysis
+        .comparisons
+        .iter()
+        .flat_map(|one| [one.stack.as_str(), one.base.as_str()]);
+    let compared: BTreeSet<&str> = compared.collect();
+    let is_compared = |stack: &str| compared.contains(stack);
     // A stack of another group is still compared inside its own.
     let left = (analysis.unranked.iter()).filter(|one| one.phase.is_some() || !is_compared(&one.stack));
     let named = distinct(left.map(|one| one.stack.as_str()));

@@ -6,6 +6,7 @@
 mod build;
 pub(crate) mod engines;
 mod files;
+mod instances;
 mod load;
 mod moves;
 mod places;
@@ -35,6 +36,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         load::memory(written, study, findings);
         load::sessions(written, study, findings);
     }
+    instances::all(written, study, findings);
     moves::all(written, study, findings);
     turns(written, study, findings);
     slow_motion::check(written, study, findings);

@@ -7,7 +7,6 @@ use crate::cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 use crate::document::{Block, Cell, Chart, Fold, Form, Forms, Item, LineOf, Lines, Placed, Table, Tone, column};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, ratio, whole};
-use crate::ranking::not_tested::BulkRatio;
 use crate::sections::source::Source;
 
 /// Letters of the growth in a terminal.
@@ -26,7 +25,7 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
         return Vec::new();
     }
     let mut blocks = vec![(Forms::LONG, Block::Table(loads(source, phase, &rows)))];
-    if source.analysis.bulk_ratios.iter().any(|one| one.phase == phase.name) {
+    if source.has_bulk_ratios(&phase.name) {
         let words = "Speed: the base's time over the stack's, block by block; above 1 is faster. Plain 95 % \
              intervals, not tested: the verdict is on the time of all row counts together.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
@@ -38,10 +37,7 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
 
 fn loads(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Table {
     let margin = source.analysis.study.margin;
-    let against = |stack: &str, load: &BulkFigures| -> Option<&BulkRatio> {
-        let mut all = source.analysis.bulk_ratios.iter();
-        all.find(|one| one.phase == phase.name && one.stack == stack && one.rows == load.rows)
-    };
+    let against = |stack: &str, load: &BulkFigures| source.bulk_ratio(&phase.name, stack, load.rows);
     let of = |head: &str, unit: &str, pick: fn(&BulkFigures) -> Option<Figure>, form: Form| {
         column(head, unit, move |(_, load): &Load<'_>| Cell::ranged(pick(load), form))
     };

@@ -1,0 +1,397 @@
+//! One other instance of a trial: its process, the orders that it is given, what it says.
+//!
+//! Takes orders, gives answers, each to its order. Prevents: a run that waits for ever for a process which was stopped,
+//! an answer to an older order taken for that of the newest, and a process that outlives its trial.
+
+use crate::instances::error::InstanceError;
+use crate::instances::lines::{self, LineError};
+use crate::instances::wire::{Answer, AnswerLine, Order, OrderLine, Settled};
+use crate::not_kept::NotKept;
+use crate::signals;
+use anyhow::{Context, anyhow};
+use rustix::io::Errno;
+use std::io::{BufReader, Read, Write};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often whoever waits looks whether it should.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+/// A process that says nothing for so long is lost: it gives a sign of life each second.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Between two looks no more than this counts as silence: where this process stood still itself, it heard nobody.
+const STRIDE: Duration = Duration::from_millis(500);
+/// A process whose orders have ended has so long to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+/// One that was killed goes when its last request to a device has ended; longer is not waited for.
+const KILLED: Duration = Duration::from_secs(10);
+/// Last words are kept to so many bytes.
+const WORDS_MAX: usize = 4096;
+
+/// An answer with the number of its order, or why a line is none.
+type Said = Result<(u64, Answer), LineError>;
+
+/// One, in a process of its own.
+pub(super) struct Member {
+    number: u32,
+    child: Child,
+    orders: Option<ChildStdin>,
+    /// Orders that it was given: the number of the last.
+    given: u64,
+    answers: Receiver<Said>,
+    heard: Arc<Heard>,
+    patience: Duration,
+    /// They end with its process.
+    listening: Vec<JoinHandle<()>>,
+    /// What it had counted and taken when it last settled.
+    pub(super) settled: Settled,
+}
+
+/// What those who listen to it know.
+#[derive(Default)]
+struct Heard {
+    /// Lines that it has sent.
+    lines: AtomicU64,
+    /// It has said that it failed, or its answers have ended.
+    gone: AtomicBool,
+    /// It was silent for too long.
+    silent: AtomicBool,
+    /// What it wrote to standard error.
+    words: Mutex<Vec<u8>>,
+}
+
+/// For how long a member was not heard.
+pub(super) struct Silence {
+    of: Arc<Heard>,
+    patience: Duration,
+    lines: u64,
+    lasts: Duration,
+    looked: Instant,
+}
+
+impl Silence {
+    /// Whether it is lost: gone, or silent for too long.
+    pub(super) fn is_lost(&mut self) -> bool {
+        let (now, lines) = (Instant::now(), self.of.lines.load(Ordering::Relaxed));
+        let passed = now.saturating_duration_since(self.looked).min(STRIDE);
+        self.lasts = match lines == self.lines {
+            true => self.lasts + passed,
+            false => Duration::ZERO,
+        };
+        (self.looked, self.lines) = (now, lines);
+        if self.lasts >= self.patience {
+            self.of.silent.store(true, Ordering::Relaxed);
+        }
+        self.of.is_lost()
+    }
+}
+
+impl Heard {
+    fn is_lost(&self) -> bool {
+        signals::is_set(&self.gone) || signals::is_set(&self.silent)
+    }
+
+    /// Takes its lines until they end.
+    fn answers(&self, from: ChildStdout, to: &Sender<Said>) {
+        let mut from = BufReader::new(from);
+        loop {
+            let said = match lines::answer(&mut from) {
+                Ok(None) => break,
+                Ok(Some(line)) => {
+                    self.lines.fetch_add(1, Ordering::Relaxed);
+                    match line {
+                        AnswerLine::Alive => continue,
+                        AnswerLine::Answered(number, answer) => Ok((number, *answer)),
+                    }
+                }
+                Err(what) => Err(what),
+            };
+            let is_last = matches!(&said, Err(_) | Ok((_, Answer::Failed { .. })));
+            if to.send(said).is_err() || is_last {
+                break;
+            }
+        }
+        // Not before its last word is in the channel: who sees this looks there.
+        self.gone.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps the end of what it writes to standard error.
+    fn words(&self, mut from: ChildStderr) {
+        let mut some = [0; 512];
+        while let Ok(read) = from.read(&mut some)
+            && read > 0
+        {
+            let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            words.extend_from_slice(&some[..read]);
+            let more = words.len().saturating_sub(WORDS_MAX);
+            words.drain(..more);
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&words).trim() {
+            "" => "it said nothing".to_string(),
+            words => format!("its last words: {words}"),
+        }
+    }
+}
+
+impl Member {
+    /// Starts the process of the instance of this number.
+    pub(super) fn start(number: u32) -> anyhow::Result<Member> {
+        let mut command = sandbox::ourselves();
+        command.arg("instance");
+        Member::of(number, command, PATIENCE)
+    }
+
+    fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("start the process of instance {number}"))?;
+        let orders = child.stdin.take();
+        let (heard, (to, answers)) = (Arc::new(Heard::default()), channel());
+        let of_answers = child.stdout.take().map(|from| {
+            let heard = heard.clone();
+            std::thread::spawn(move || heard.answers(from, &to))
+        });
+        let of_words = child.stderr.take().map(|from| {
+            let heard = heard.clone();
+            std::thread::spawn(move || heard.words(from))
+        });
+        Ok(Member {
+            number,
+            child,
+            orders,
+            given: 0,
+            answers,
+            heard,
+            patience,
+            listening: of_answers.into_iter().chain(of_words).collect(),
+            settled: Settled::default(),
+        })
+    }
+
+    /// Begins to listen for how long it is silent.
+    pub(super) fn silence(&self) -> Silence {
+        Silence {
+            of: self.heard.clone(),
+            patience: self.patience,
+            lines: self.heard.lines.load(Ordering::Relaxed),
+            lasts: Duration::ZERO,
+            looked: Instant::now(),
+        }
+    }
+
+    pub(super) fn tell(&mut self, order: Order) -> anyhow::Result<()> {
+        self.given += 1;
+        let line = OrderLine {
+            number: self.given,
+            order,
+        };
+        let line = serde_json::to_string(&line).context("write an order")?;
+        let to = self.orders.as_mut().context("an instance that takes orders")?;
+        if writeln!(to, "{line}").and_then(|()| to.flush()).is_err() {
+            return Err(self.lost());
+        }
+        Ok(())
+    }
+
+    /// Its answer to the last order.
+    pub(super) fn answer(&mut self, cancel: &AtomicBool) -> anyhow::Result<Answer> {
+        let mut silence = self.silence();
+        loop {
+            signals::check(cancel)?;
+            match self.answers.recv_timeout(LOOK) {
+                Ok(said) => return self.taken(said),
+                Err(RecvTimeoutError::Timeout) if !silence.is_lost() => {}
+                Err(_) => return Err(self.lost()),
+            }
+        }
+    }
+
+    fn taken(&self, said: Said) -> anyhow::Result<Answer> {
+        let (number, asked) = (self.number, self.given);
+        let (answered, answer) = said.map_err(|what| InstanceError::Garbled { number, what })?;
+        if answered != asked {
+            return Err(InstanceError::WrongOrder {
+                number,
+                asked,
+                answered,
+            }
+            .into());
+        }
+        match answer {
+            Answer::Failed { error, full, loss } => Err(self.failed(error, full, loss)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// What it said of its end, as grave as it was there.
+    fn failed(&self, error: String, full: bool, loss: bool) -> anyhow::Error {
+        let cause = match (loss, full) {
+            (true, _) => NotKept(error).into(),
+            (_, true) => anyhow::Error::from(Errno::NOSPC).context(error),
+            _ => anyhow!("{error}"),
+        };
+        cause.context(format!("instance {}", self.number))
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.heard.is_lost()
+    }
+
+    /// Why it has no part in the trial any more; its process is ended.
+    pub(super) fn lost(&mut self) -> anyhow::Error {
+        let silent = signals::is_set(&self.heard.silent);
+        let ended = self.end(if silent { Duration::ZERO } else { GRACE });
+        let (number, words) = (self.number, self.heard.last_words());
+        if silent {
+            let seconds = self.patience.as_secs();
+            return InstanceError::Silent { number, seconds, words }.into();
+        }
+        // What it said of its end says more than how it ended.
+        while let Ok(said) = self.answers.try_recv() {
+            if let Err(error) = self.taken(said) {
+                return error;
+            }
+        }
+        let ended = ended.map_or_else(|| "it does not end".to_string(), |ended| ended.to_string());
+        InstanceError::Lost { number, ended, words }.into()
+    }
+
+    pub(super) fn unexpected(&self) -> anyhow::Error {
+        InstanceError::Unexpected { number: self.number }.into()
+    }
+
+    /// It gets no more orders, and ends by itself.
+    pub(super) fn let_go(&mut self) {
+        self.orders = None;
+    }
+
+    /// Ends it, by itself where it does so within `grace`; how it ended. `None`: not even when it was killed, as long
+    /// as a device keeps it.
+    fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
+        self.let_go();
+        let ended = ended(&mut self.child, grace).or_else(|| {
+            let _ = self.child.kill();
+            ended(&mut self.child, KILLED)
+        })?;
+        for listening in self.listening.drain(..) {
+            let _ = listening.join();
+        }
+        Some(ended)
+    }
+}
+
+/// How it ended, if it does so in this time.
+fn ended(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let began = Instant::now();
+    loop {
+        if let Ok(Some(ended)) = child.try_wait() {
+            return Some(ended);
+        }
+        if began.elapsed() >= patience {
+            return None;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Drop for Member {
+    /// What it has written and not brought home belongs to a trial that is over.
+    fn drop(&mut self) {
+        self.end(GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    /// A shell that plays an instance, told one order.
+    fn member(script: &str, patience: Duration) -> Member {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let mut member = Member::of(2, command, patience).unwrap();
+        member.tell(Order::Settle).unwrap();
+        member
+    }
+
+    fn answer(member: &mut Member) -> anyhow::Result<Answer> {
+        member.answer(&AtomicBool::new(false))
+    }
+
+    fn error(script: &str, patience: Duration) -> String {
+        let error = answer(&mut member(script, patience)).err().expect("an error");
+        format!("{error:#}")
+    }
+
+    #[test]
+    fn who_is_silent_for_too_long_is_ended_and_who_gives_signs_of_life_is_waited_for() {
+        let error = error("read order; echo why >&2; kill -STOP $$", Duration::from_millis(300));
+        assert!(error.contains("no sign of life"), "{error}");
+        assert!(error.ends_with("go on with `assay run --resume`"), "{error}");
+        let script = "read order; for n in 1 2 3 4 5; do echo '\"Alive\"'; sleep 0.1; done; \
+                      echo '{\"Answered\":[1,\"Opened\"]}'; read order";
+        let mut slow = member(script, LONG);
+        assert!(matches!(answer(&mut slow), Ok(Answer::Opened)));
+        assert!(!slow.is_lost());
+    }
+
+    #[test]
+    fn time_in_which_nobody_looked_is_no_silence() {
+        let mut silence = Silence {
+            of: Arc::default(),
+            patience: 3 * STRIDE,
+            lines: 0,
+            lasts: Duration::ZERO,
+            looked: Instant::now(),
+        };
+        let long_ago = |silence: &mut Silence| silence.looked = Instant::now().checked_sub(LONG).unwrap();
+        for _ in 0..2 {
+            long_ago(&mut silence);
+            assert!(!silence.is_lost());
+        }
+        silence.of.lines.fetch_add(1, Ordering::Relaxed);
+        for _ in 0..3 {
+            long_ago(&mut silence);
+            assert!(!silence.is_lost());
+        }
+        long_ago(&mut silence);
+        assert!(silence.is_lost());
+    }
+
+    #[test]
+    fn each_way_to_fail_has_its_own_words() {
+        let garbled = error("read order; echo nonsense; read order", LONG);
+        assert!(garbled.contains("sent a line that is no answer"), "{garbled}");
+        let wrong = error("read order; echo '{\"Answered\":[7,\"Opened\"]}'; read order", LONG);
+        assert!(wrong.contains("answered order 7, and order 1 was given"), "{wrong}");
+        let lost = error("read order; echo why >&2; exit 9", LONG);
+        assert!(lost.contains("was lost: exit status: 9; its last words: why"), "{lost}");
+        let script = "read order; \
+                      echo '{\"Answered\":[1,{\"Failed\":{\"error\":\"no page\",\"full\":false,\"loss\":true}}]}'";
+        let failed = answer(&mut member(script, LONG)).err().expect("an error");
+        assert!(crate::not_kept::is_loss(&failed), "{failed:#}");
+        assert_eq!(format!("{failed:#}"), "instance 2: no page");
+    }
+
+    /// It is killed when it does not end with its orders.
+    #[test]
+    fn a_process_does_not_outlive_its_member() {
+        let mut stays = member("echo '{\"Answered\":[1,\"Opened\"]}'; exec sleep 600", LONG);
+        assert!(answer(&mut stays).is_ok());
+        let place = format!("/proc/{}", stays.child.id());
+        drop(stays);
+        assert!(!std::path::Path::new(&place).exists());
+    }
+}

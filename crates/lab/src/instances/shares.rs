@@ -1,0 +1,162 @@
+//! What each instance did in a phase: rows of the result file, and the figures of all together.
+//!
+//! Takes what each loop saw and what each process counted before and after; gives rows, a figure of fairness, and how
+//! far the times of the instances were the same. Prevents: a sum that hides an instance which got less than its share,
+//! and the processor time of a process that nobody counted.
+
+use crate::instances::wire::Settled;
+use crate::surroundings::Seen;
+use crate::trial::drive::Driven;
+use ledger::{InstanceRow, Measure};
+use workloads::Outcome;
+
+/// The part of one instance in a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    sessions: u32,
+    began: u64,
+    ended: u64,
+    operations: u64,
+    units: u64,
+    service_ns_p99: u64,
+}
+
+impl Part {
+    pub(crate) fn of(driven: &Driven) -> Part {
+        let outcome = &driven.outcome;
+        Part {
+            sessions: outcome.sessions,
+            began: outcome.began,
+            ended: outcome.ended,
+            operations: outcome.count(),
+            units: outcome.units(),
+            service_ns_p99: p99(outcome),
+        }
+    }
+}
+
+/// Of all classes together.
+fn p99(outcome: &Outcome) -> u64 {
+    let mut all = outcome.classes.iter().map(|class| &class.service);
+    let Some(mut whole) = all.next().cloned() else { return 0 };
+    for one in all {
+        // All have one range; where one had not, its figure is left out.
+        let _ = whole.add(one);
+    }
+    whole.value_at_quantile(0.99)
+}
+
+/// The row of each instance, from its counts before and after the phase; what was seen of all together is told to
+/// `seen`.
+pub(crate) fn told(
+    each: &[Part],
+    (before, after): (&[Settled], &[Settled]),
+    timed: bool,
+    seen: &mut Seen,
+) -> Vec<InstanceRow> {
+    let first = each.iter().map(|part| part.began).min().unwrap_or(0);
+    let both = each.iter().zip(before).zip(after).enumerate();
+    let rows: Vec<InstanceRow> = both
+        .map(|(nth, ((part, before), after))| row(nth as u32 + 1, (part, first), before, after))
+        .collect();
+    let other = |of: fn(&InstanceRow) -> u64| rows.iter().skip(1).map(of).sum::<u64>() as f64;
+    let (cpu, memory) = (other(|row| row.cpu_ns), other(|row| row.memory_bytes_peak));
+    // Where a group keeps the budget, it counts all processes.
+    let is_kept = |(measure, kept): &(Measure, f64)| *measure == Measure::MemoryBudgetEnforced && *kept > 0.0;
+    let kept = seen.measures.iter().any(is_kept);
+    for (measure, value) in &mut seen.measures {
+        match measure {
+            Measure::CpuOwnNs => *value += cpu,
+            Measure::MemoryOwnBytesPeak => *value += memory,
+            Measure::MemoryTotalBytesPeak if !kept => *value += memory,
+            _ => {}
+        }
+    }
+    let rates: Vec<f64> = rows.iter().map(InstanceRow::rate_per_s).collect();
+    seen.measures.push((Measure::Instances, rows.len() as f64));
+    seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
+    // Work without a time ends when it is done, and that is a part of the result.
+    seen.measures
+        .extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
+    rows
+}
+
+fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Settled) -> InstanceRow {
+    let counted = after.counters - before.counters;
+    InstanceRow {
+        instance,
+        sessions: part.sessions,
+        operations: part.operations,
+        units: part.units,
+        began_ns: part.began.saturating_sub(first),
+        elapsed_ns: part.ended.saturating_sub(part.began),
+        service_ns_p99: part.service_ns_p99,
+        logical_reads: counted.logical_reads,
+        cache_hits: counted.cache_hits,
+        commits: counted.commits,
+        redo_bytes: counted.redo_write_bytes,
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        memory_bytes_peak: after.memory_bytes,
+    }
+}
+
+/// Jain's index of rates: the square of their sum over their number times the sum of their squares. 1: all the same;
+/// 1 over their number: one has all. (Jain, Chiu and Hawe, DEC-TR-301, 1984.)
+fn fairness(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    match squares > 0.0 {
+        true => sum * sum / (rates.len() as f64 * squares),
+        false => 1.0,
+    }
+}
+
+/// The time in which all worked, over the time in which any did.
+fn overlap(each: &[Part]) -> f64 {
+    let begins = || each.iter().map(|part| part.began);
+    let ends = || each.iter().map(|part| part.ended);
+    let (first, last) = (begins().min().unwrap_or(0), ends().max().unwrap_or(0));
+    let both = ends().min().unwrap_or(0).saturating_sub(begins().max().unwrap_or(0));
+    match last > first {
+        true => both as f64 / (last - first) as f64,
+        false => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(began: u64, ended: u64) -> Part {
+        Part {
+            sessions: 1,
+            began,
+            ended,
+            operations: 0,
+            units: 0,
+            service_ns_p99: 0,
+        }
+    }
+
+    #[test]
+    fn equal_shares_are_fair_and_one_that_gets_all_is_not() {
+        assert_eq!(fairness(&[5.0, 5.0]), 1.0);
+        assert_eq!(fairness(&[5.0, 0.0]), 0.5);
+        assert!((fairness(&[4.0, 2.0]) - 0.9).abs() < 1e-12);
+        assert_eq!(fairness(&[0.0, 0.0]), 1.0);
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_no_time() {
+        let settled = Settled::default();
+        let row = row(2, (&part(10, 5), 20), &settled, &settled);
+        assert_eq!((row.began_ns, row.elapsed_ns, row.rate_per_s()), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn what_begins_late_or_ends_early_is_seen() {
+        assert_eq!(overlap(&[part(10, 110), part(10, 110)]), 1.0);
+        assert_eq!(overlap(&[part(0, 100), part(50, 100)]), 0.5);
+        assert_eq!(overlap(&[part(0, 50), part(60, 100)]), 0.0);
+    }
+}

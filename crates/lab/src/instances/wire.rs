@@ -1,0 +1,480 @@
+//! What the run and the process of another instance say to each other: one line of JSON each.
+//!
+//! Orders go down, each is answered once. Prevents: two programs that understand a phase differently (both are this
+//! one), and a number that is lost between them.
+
+use crate::trial::drive::{Driven, Paced, Work};
+use anyhow::{Context, ensure};
+use pages::{AgeWork, Counters, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use workloads::{Arrival, ClassOutcome, LATENCY_NS_MAX, Outcome, Pacing, Schedule, Slice, Stop, Think};
+
+/// A line from the run to the process.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct OrderLine {
+    /// Its answer has it too.
+    pub(crate) number: u64,
+    pub(crate) order: Order,
+}
+
+/// A line from the process to the run.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum AnswerLine {
+    /// A sign of life.
+    Alive,
+    /// What became of the order of this number.
+    Answered(u64, Box<Answer>),
+}
+
+/// From the run to the process.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// The first: opens its workers of the database.
+    Open(Box<Opening>),
+    /// Works, and says when it is over.
+    Work(Asked),
+    /// Brings home what was written.
+    Settle,
+}
+
+/// From the process to the run.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Opened,
+    Worked(Box<Worked>),
+    Settled(Settled),
+    /// It could not, and ends.
+    Failed {
+        error: String,
+        /// The stack had no space left.
+        full: bool,
+        /// The storage lost something.
+        loss: bool,
+    },
+}
+
+/// What an instance needs to open its workers.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    pub(crate) ground: Ground,
+    pub(crate) data: Vec<u16>,
+    pub(crate) redo: u16,
+    /// Its first worker, and how many it has.
+    pub(crate) first: u32,
+    pub(crate) workers: u32,
+    #[serde(with = "SettingsWire")]
+    pub(crate) settings: Settings,
+    pub(crate) memory: u64,
+    pub(crate) depth: usize,
+    /// By io_uring.
+    pub(crate) ring: bool,
+    pub(crate) seed: u64,
+    pub(crate) inject: Planted,
+}
+
+/// Where the files are.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Ground {
+    Files(Vec<Place>),
+    Group {
+        devices: Vec<Place>,
+        /// How many of them are the data's, the first ones.
+        data: usize,
+        /// The redo log has a group of its own on the others.
+        redo: bool,
+    },
+}
+
+/// A file or a device.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) direct: bool,
+    /// Its directory, by a descriptor of the run's.
+    pub(crate) held: Option<PathBuf>,
+    /// The device that the run has open, by its numbers.
+    pub(crate) is: Option<(u64, u64)>,
+}
+
+/// A stack's planted disadvantage.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Planted {
+    pub(crate) late: f64,
+    pub(crate) late_from: u64,
+    pub(crate) error_at: Option<u64>,
+    pub(crate) short_at: Option<u64>,
+    pub(crate) stall_at: Option<u64>,
+    pub(crate) stall_ns: u64,
+    pub(crate) flush_lost: bool,
+}
+
+impl Planted {
+    pub(crate) fn of(inject: &plan::Inject) -> Planted {
+        Planted {
+            late: inject.late,
+            late_from: inject.late_from,
+            error_at: inject.error_at,
+            short_at: inject.short_at,
+            stall_at: inject.stall_at,
+            stall_ns: inject.stall.0,
+            flush_lost: inject.flush_lost,
+        }
+    }
+
+    pub(crate) fn inject(self) -> plan::Inject {
+        plan::Inject {
+            late: self.late,
+            error_at: self.error_at,
+            flush_lost: self.flush_lost,
+            same_verifier: false,
+            late_from: self.late_from,
+            short_at: self.short_at,
+            stall_at: self.stall_at,
+            stall: plan::Duration(self.stall_ns),
+        }
+    }
+}
+
+/// Work of all instances together, of which each does its part.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    work: WorkWire,
+    sessions: u32,
+    /// Operations a second, where they are due on a schedule.
+    rate_per_s: Option<f64>,
+    /// Frequency, least and most time of pauses.
+    think: Option<(u32, u64, u64)>,
+    time_ns: Option<u64>,
+    operations_per_session: Option<u64>,
+    slice_ns: u64,
+    seed: u64,
+    at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+enum WorkWire {
+    Random(#[serde(with = "RandomWire")] RandomWork),
+    Redo(#[serde(with = "RedoWire")] RedoWork),
+    Scan(#[serde(with = "ScanWire")] ScanWork),
+    Age(#[serde(with = "AgeWire")] AgeWork),
+}
+
+impl Asked {
+    pub(crate) fn of(paced: &Paced) -> Asked {
+        let Pacing { arrival, stop, .. } = &paced.pacing;
+        let (rate_per_s, think) = match arrival {
+            Arrival::Open { rate_per_s, .. } => (Some(*rate_per_s), None),
+            Arrival::Closed { think } => (None, think.map(|think| (think.frequency, think.min_ns, think.max_ns))),
+        };
+        Asked {
+            work: match paced.work {
+                Work::Random(work) => WorkWire::Random(work),
+                Work::Redo(work) => WorkWire::Redo(work),
+                Work::Scan(work) => WorkWire::Scan(work),
+                Work::Age(work) => WorkWire::Age(work),
+            },
+            sessions: paced.pacing.sessions,
+            rate_per_s,
+            think,
+            time_ns: stop.time_ns,
+            operations_per_session: stop.operations_per_session,
+            slice_ns: paced.pacing.slice_ns,
+            seed: paced.seed,
+            at: paced.at,
+        }
+    }
+
+    pub(crate) fn paced(&self, cancel: &Arc<AtomicBool>) -> Paced {
+        let think = self.think.map(|(frequency, min_ns, max_ns)| Think {
+            frequency,
+            min_ns,
+            max_ns,
+        });
+        Paced {
+            work: match self.work {
+                WorkWire::Random(work) => Work::Random(work),
+                WorkWire::Redo(work) => Work::Redo(work),
+                WorkWire::Scan(work) => Work::Scan(work),
+                WorkWire::Age(work) => Work::Age(work),
+            },
+            pacing: Pacing {
+                sessions: self.sessions,
+                arrival: match self.rate_per_s {
+                    Some(rate_per_s) => Arrival::Open {
+                        rate_per_s,
+                        schedule: Schedule::Poisson,
+                    },
+                    None => Arrival::Closed { think },
+                },
+                stop: Stop {
+                    time_ns: self.time_ns,
+                    operations_per_session: self.operations_per_session,
+                },
+                slice_ns: self.slice_ns,
+                cancel: Some(Arc::clone(cancel)),
+            },
+            seed: self.seed,
+            at: self.at,
+        }
+    }
+}
+
+/// What an instance has counted since it was opened, and what its process has taken.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Settled {
+    #[serde(with = "CountersWire")]
+    pub(crate) counters: Counters,
+    /// Distinct pages that the phase changed and that came home.
+    pub(crate) overwritten_pages: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// More of anything is not counted in a phase: sums of all instances stay far below what a number holds.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// What the loop of an instance saw.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Worked {
+    began: u64,
+    ended: u64,
+    elapsed_ns: u64,
+    classes: Vec<ClassWire>,
+    slices: Vec<(u64, u64, u64)>,
+    in_time: (u64, u64),
+    unsent: u64,
+    fairness: (u64, u64),
+    sessions: u32,
+    cancelled: bool,
+    busy_share: Option<f64>,
+    /// Schema, bytes, begin, end.
+    user_scans: Vec<(u32, u64, u64, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClassWire {
+    name: String,
+    count: u64,
+    units: u64,
+    clamped: u64,
+    service: Vec<u8>,
+    response: Vec<u8>,
+}
+
+impl Worked {
+    pub(crate) fn of(driven: &Driven) -> anyhow::Result<Worked> {
+        let outcome = &driven.outcome;
+        let class = |class: &ClassOutcome| -> anyhow::Result<ClassWire> {
+            Ok(ClassWire {
+                name: class.name.clone(),
+                count: class.count,
+                units: class.units,
+                clamped: class.clamped,
+                service: ledger::encode_histogram(&class.service)?,
+                response: ledger::encode_histogram(&class.response)?,
+            })
+        };
+        let scan = |scan: &UserScan| (scan.schema, scan.bytes, scan.began, scan.ended);
+        Ok(Worked {
+            began: outcome.began,
+            ended: outcome.ended,
+            elapsed_ns: outcome.elapsed_ns,
+            classes: outcome.classes.iter().map(class).collect::<anyhow::Result<_>>()?,
+            slices: outcome.slices.iter().map(|s| (s.at_ns, s.count, s.units)).collect(),
+            in_time: (outcome.in_time_count, outcome.in_time_units),
+            unsent: outcome.unsent,
+            fairness: outcome.fairness,
+            sessions: outcome.sessions,
+            cancelled: outcome.cancelled,
+            busy_share: outcome.busy_share,
+            user_scans: driven.user_scans.iter().map(scan).collect(),
+        })
+    }
+
+    /// Counts that no loop comes to, and times that run backwards, are refused: they are added up.
+    fn check(&self) -> anyhow::Result<()> {
+        let classes = self
+            .classes
+            .iter()
+            .flat_map(|class| [class.count, class.units, class.clamped]);
+        let slices = self.slices.iter().flat_map(|(at, count, units)| [*at, *count, *units]);
+        let scans = self.user_scans.iter().map(|(_, bytes, ..)| *bytes);
+        let own = [self.in_time.0, self.in_time.1, self.unsent, self.sessions.into()];
+        let mut all = classes.chain(slices).chain(scans).chain(own);
+        ensure!(
+            self.began <= self.ended
+                && all.all(|count| count <= COUNT_MAX)
+                && self.user_scans.iter().all(|(.., began, ended)| began <= ended)
+                && self.busy_share.is_none_or(|share| (0.0..=1.0).contains(&share)),
+            "what an instance measured cannot be"
+        );
+        Ok(())
+    }
+
+    pub(crate) fn driven(self) -> anyhow::Result<Driven> {
+        self.check()?;
+        let histogram = |bytes: &[u8]| -> anyhow::Result<_> {
+            let histogram = ledger::decode_histogram(bytes)?;
+            ensure!(
+                histogram.high() <= LATENCY_NS_MAX,
+                "a distribution beyond what is measured"
+            );
+            Ok(histogram)
+        };
+        let class = |class: ClassWire| -> anyhow::Result<ClassOutcome> {
+            Ok(ClassOutcome {
+                service: histogram(&class.service)?,
+                response: histogram(&class.response)?,
+                name: class.name,
+                count: class.count,
+                units: class.units,
+                clamped: class.clamped,
+            })
+        };
+        let classes = self.classes.into_iter().map(class);
+        let classes = classes
+            .collect::<anyhow::Result<_>>()
+            .context("what an instance measured")?;
+        let slice = |(at_ns, count, units)| Slice { at_ns, count, units };
+        let scan = |(schema, bytes, began, ended)| UserScan {
+            schema,
+            bytes,
+            began,
+            ended,
+        };
+        Ok(Driven {
+            outcome: Outcome {
+                began: self.began,
+                ended: self.ended,
+                elapsed_ns: self.elapsed_ns,
+                classes,
+                slices: self.slices.into_iter().map(slice).collect(),
+                in_time_count: self.in_time.0,
+                in_time_units: self.in_time.1,
+                unsent: self.unsent,
+                fairness: self.fairness,
+                sessions: self.sessions,
+                cancelled: self.cancelled,
+                busy_share: self.busy_share,
+            },
+            user_scans: self.user_scans.into_iter().map(scan).collect(),
+        })
+    }
+}
+
+// Types of other rooms, field by field: one that is forgotten does not compile.
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RandomWork")]
+struct RandomWire {
+    update_pct: u32,
+    scan_pct: u32,
+    scan_table_bytes: u64,
+    sessions: u32,
+    work_unit: u32,
+    work_loop: u64,
+    heavy: bool,
+    outstanding: u32,
+    #[serde(with = "spot")]
+    hotspot: Option<Hotspot>,
+    hot_schema_frequency: u32,
+}
+
+/// A hot spot as bytes, offset and frequency.
+mod spot {
+    use pages::Hotspot;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(spot: &Option<Hotspot>, to: S) -> Result<S::Ok, S::Error> {
+        spot.map(|spot| (spot.bytes, spot.offset, spot.frequency)).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hotspot>, D::Error> {
+        let spot: Option<(u64, u64, u32)> = Deserialize::deserialize(from)?;
+        Ok(spot.map(|(bytes, offset, frequency)| Hotspot {
+            bytes,
+            offset,
+            frequency,
+        }))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RedoWork")]
+struct RedoWire {
+    sessions: u32,
+    bytes: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ScanWork")]
+struct ScanWire {
+    users: u32,
+    degree: u32,
+    parallel: u32,
+    passes: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AgeWork")]
+struct AgeWire {
+    passes: u32,
+    sessions: u32,
+    work_unit: u32,
+    heavy: bool,
+    outstanding: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "TornPages")]
+enum TornWire {
+    Log,
+    Double,
+    None,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Settings")]
+struct SettingsWire {
+    cache_bytes: u64,
+    multiblock_read: u32,
+    #[serde(with = "TornWire")]
+    torn_pages: TornPages,
+    checkpoint_ns: u64,
+    writers: u32,
+    redo_bytes: u64,
+    workers: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Counters")]
+struct CountersWire {
+    logical_reads: u64,
+    cache_hits: u64,
+    physical_reads: u64,
+    physical_read_bytes: u64,
+    multiblock_reads: u64,
+    multiblock_read_bytes: u64,
+    scan_rereads: u64,
+    verified_pages: u64,
+    pages_written: u64,
+    data_writes: u64,
+    data_write_bytes: u64,
+    doublewrite_bytes: u64,
+    data_flushes: u64,
+    redo_records: u64,
+    redo_record_bytes: u64,
+    redo_writes: u64,
+    redo_write_bytes: u64,
+    redo_flushes: u64,
+    commits: u64,
+    page_images: u64,
+    page_image_bytes: u64,
+    checkpoints: u64,
+    frame_waits: u64,
+    redo_waits: u64,
+    dirty_pages_max: u64,
+}

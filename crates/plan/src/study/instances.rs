@@ -1,0 +1,21 @@
+//! How many instances of the page engine work on a stack, and what they are.
+//!
+//! Prevents: a study of two instances that nobody can tell from one.
+
+settled! {
+    /// Of all stacks that do not say it themselves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Instances {
+        /// How many.
+        pub count: u32,
+        /// What each of them is.
+        pub via: Via,
+    }
+}
+
+/// What an instance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// A process of its own on this host.
+    Processes,
+}

@@ -1,0 +1,106 @@
+//! A distribution of latencies, with what is said of it: unpacked once, whoever asks.
+//!
+//! Takes a row of the file, gives a [`Distribution`]. Unpacked it is large, and what is said of it is not: that alone
+//! is kept. Prevents: a histogram unpacked anew for each table (that costs more than all else of a report).
+
+use crate::looked::{looked, unpacked};
+use hdrhistogram::Histogram;
+use ledger::{HistogramRow, LedgerError, decode_histogram};
+use std::cell::OnceCell;
+use std::ops::Deref;
+
+/// One distribution of one run of a phase.
+#[derive(Debug)]
+pub(crate) struct Distribution {
+    row: HistogramRow,
+    said: OnceCell<Option<Said>>,
+    usual: OnceCell<Usual>,
+}
+
+/// What is said of a distribution that is not empty. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Said {
+    /// Operations.
+    pub count: u64,
+    pub p50_ns: u64,
+    pub p95_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+}
+
+/// What order entry asks besides: the 90th percentile, and the sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Usual {
+    pub p90_ns: u64,
+    pub sum_ns: f64,
+}
+
+impl Deref for Distribution {
+    type Target = HistogramRow;
+
+    fn deref(&self) -> &HistogramRow {
+        &self.row
+    }
+}
+
+impl From<HistogramRow> for Distribution {
+    fn from(row: HistogramRow) -> Distribution {
+        Distribution {
+            row,
+            said: OnceCell::new(),
+            usual: OnceCell::new(),
+        }
+    }
+}
+
+impl Distribution {
+    /// What is said of it; `None` where nothing was counted.
+    pub(crate) fn said(&self) -> Result<Option<Said>, LedgerError> {
+        looked(1);
+        if self.said.get().is_none() {
+            self.kept()?;
+        }
+        Ok(self.said.get().copied().flatten())
+    }
+
+    /// What order entry asks besides; taking the sum goes through all of it.
+    pub(crate) fn usual(&self) -> Result<Usual, LedgerError> {
+        looked(1);
+        if let Some(known) = self.usual.get() {
+            return Ok(*known);
+        }
+        let whole = self.kept()?;
+        Ok(*self.usual.get_or_init(|| Usual {
+            p90_ns: whole.value_at_quantile(0.90),
+            sum_ns: whole.mean() * whole.len() as f64,
+        }))
+    }
+
+    /// All of it; whoever asks next what is said of it need not unpack it.
+    pub(crate) fn kept(&self) -> Result<Histogram<u64>, LedgerError> {
+        let whole = self.whole()?;
+        self.said.get_or_init(|| Said::of(&whole));
+        Ok(whole)
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> Result<Histogram<u64>, LedgerError> {
+        unpacked();
+        decode_histogram(&self.row.blob)
+    }
+}
+
+impl Said {
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Option<Said> {
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        (!histogram.is_empty()).then(|| Said {
+            count: histogram.len(),
+            p50_ns: at(0.50),
+            p95_ns: at(0.95),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: histogram.max(),
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! What is checked where several instances of the page engine share the work.
+//!
+//! Takes the runs of one stack in one phase, gives what was found. Prevents: a sum of instances that did not work at
+//! the same time, and one that is read as what a cluster with a common cache would do.
+
+use super::at::At;
+use super::rule::Taken;
+use crate::check::Status;
+use crate::format::percent;
+use ledger::Measure;
+
+/// How far the instances worked at the same time.
+pub(crate) fn overlap(at: &At<'_>) -> Option<Taken> {
+    let share = at.measured(Measure::InstancesOverlap)?;
+    let figure = format!("all instances worked for {} of the time", percent(share.median));
+    Some(Taken::share(share.median, figure))
+}
+
+/// What the instances are not, and how fair the stack was to them.
+pub(crate) fn apart(at: &At<'_>) -> Option<Taken> {
+    let count = at.measured(Measure::Instances)?;
+    let fairness = at.measured(Measure::InstancesFairness)?;
+    let figure = format!(
+        "{:.0} instances, each with its schemas, cache and redo log; fairness of their rates {:.3}",
+        count.median, fairness.median
+    );
+    Some(Taken::judged(Status::Note, figure))
+}
