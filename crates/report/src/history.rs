@@ -12,9 +12,9 @@ use crate::figures::Figure;
 use crate::grouped::distinct;
 use crate::looked::looked;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, InstanceRow,
-    Ledger, LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice,
-    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, InstanceRow, Ledger,
+    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack,
+    Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;

@@ -130,7 +130,7 @@ fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
 #[test]
 fn lateness_of_system_calls_is_part_of_the_response() {
     let analysis = ramp("late by system calls").film().analysis();
-    let subjects: Vec<_> = analysis.checks.iter().map(|one| one.subject).collect();
+    let subjects: Vec<_> = analysis.checks.iter().map(|one| one.subject.as_str()).collect();
     assert!(!subjects.contains(&"generator's lateness"), "{subjects:?}");
     assert!(subjects.contains(&"generator's ceiling"), "{subjects:?}");
 }
