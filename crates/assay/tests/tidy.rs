@@ -139,6 +139,8 @@ const KINDS: [(&str, &[&str]); 2] = [
             "report/src/words/cuts.rs",
             // Made up, not measured.
             "report/src/render/walk.rs",
+            // A test, which makes files of two kinds.
+            "report/src/grows.rs",
             "report/src/simulated.rs",
         ],
     ),

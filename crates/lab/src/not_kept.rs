@@ -4,6 +4,7 @@
 //! for a port, or a directory that cannot be made, written down as a loss of data, which is the gravest thing that
 //! can be said of a stack.
 
+use crate::causes;
 use crate::full;
 use databases::postgres::PostgresError;
 use databases::sqlite::SqliteError;
@@ -33,6 +34,14 @@ impl Error for NotKept {}
 /// lost anything.
 pub(crate) fn is_loss(error: &anyhow::Error) -> bool {
     !full::ran_out_of_space(error) && error.chain().find_map(told).unwrap_or(false)
+}
+
+/// Of files that were whole before, on a stack that overwrites in place: who lacks space there has lost their blocks.
+pub(crate) fn of_whole_files(error: anyhow::Error) -> anyhow::Error {
+    match full::ran_out_of_space(&error) {
+        true => NotKept(format!("blocks of whole files are gone: {}", causes::chain(&error))).into(),
+        false => error,
+    }
 }
 
 fn told(cause: &(dyn Error + 'static)) -> Option<bool> {
@@ -102,6 +111,7 @@ mod tests {
                 cure: "",
             };
             assert!(!is_loss(&grown().into()));
+            assert!(is_loss(&of_whole_files(grown().into())), "whole files need no space");
             let layer = TargetError::Layer(Box::new(GroupError::Target(grown())));
             assert!(!is_loss(&PagesError::Target(layer).into()));
         }

@@ -11,6 +11,7 @@ use crate::cuts::sums::Cut;
 use crate::host::opened::Opened;
 use crate::host::site::HostSite;
 use crate::host::stand::Stand;
+use crate::not_kept;
 use crate::pool::pooled::Pooled;
 use crate::ports::{PageEngine, StackPort};
 use crate::signals;
@@ -50,8 +51,14 @@ impl Ended for Engine<'_, '_> {
         let worked = work.until_the_end(open(opened)?, &ending, stand)?;
         opened.lose();
         let back = phase::come_back(&ending, stand, loss_seed, || {
-            opened.reopen()?;
-            Ok(survey(&mut open(opened)?)?)
+            let in_place = stand.stack.kind.overwrites_in_place();
+            looked(opened).map_err(|error| {
+                if in_place {
+                    not_kept::of_whole_files(error)
+                } else {
+                    error
+                }
+            })
         })?;
         let pages = opened.sizes.shape.pages_per_schema;
         let found = back.found.map(|versions| {
@@ -80,6 +87,12 @@ impl Ended for Engine<'_, '_> {
         let mut instance = PageEngine::create(opened.ports()?, &files, sizes.shape, sizes.settings, &mut |_, _| ())?;
         Ok(instance.checkpoint()?)
     }
+}
+
+/// What is there again.
+fn looked(opened: &mut Opened<'_>) -> anyhow::Result<Vec<u64>> {
+    opened.reopen()?;
+    Ok(survey(&mut open(opened)?)?)
 }
 
 /// Opens the database, which recovers.

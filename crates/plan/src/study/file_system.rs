@@ -73,6 +73,8 @@ pub struct FileSystemRow {
     pub several_luns: bool,
     /// Whether every kernel can force it down, as a kill does.
     pub always_forced_down: bool,
+    /// Whether a file that is there whole is written again without new blocks.
+    pub overwrites_in_place: bool,
 }
 
 static EXT3: FileSystemRow = FileSystemRow {
@@ -91,6 +93,7 @@ const EXT4_ROW: FileSystemRow = FileSystemRow {
     least_lun_mib: 1,
     several_luns: false,
     always_forced_down: true,
+    overwrites_in_place: true,
 };
 /// mkfs.xfs refuses smaller LUNs since xfsprogs 5.19.
 static XFS: FileSystemRow = FileSystemRow {
@@ -102,6 +105,7 @@ static XFS: FileSystemRow = FileSystemRow {
     least_lun_mib: 300,
     several_luns: false,
     always_forced_down: true,
+    overwrites_in_place: true,
 };
 /// mkfs.btrfs takes about 114 MiB, with its metadata twice.
 static BTRFS: FileSystemRow = FileSystemRow {
@@ -113,6 +117,7 @@ static BTRFS: FileSystemRow = FileSystemRow {
     least_lun_mib: 128,
     several_luns: true,
     always_forced_down: false,
+    overwrites_in_place: false,
 };
 
 impl FileSystemRow {

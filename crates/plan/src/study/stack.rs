@@ -121,6 +121,12 @@ impl StackKind {
         }
     }
 
+    /// Whether what is there whole is written again without new blocks, here and in a volume below.
+    pub fn overwrites_in_place(&self) -> bool {
+        let in_place = self.file_system().is_some_and(|made| made.row().overwrites_in_place);
+        in_place && self.volume().is_none_or(Volume::overwrites_in_place)
+    }
+
     /// The volume of a manager.
     pub fn volume(&self) -> Option<&Volume> {
         match self {

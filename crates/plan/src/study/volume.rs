@@ -194,6 +194,14 @@ impl Volume {
         }
     }
 
+    /// Whether what was written once is written again where it lies.
+    pub fn overwrites_in_place(&self) -> bool {
+        match &self.manager {
+            Manager::Lvm(lvm) => !lvm.thin && lvm.snapshot == Snapshot::None,
+            Manager::Md(_) => true,
+        }
+    }
+
     /// Whether it is used as a device.
     pub fn is_raw(&self) -> bool {
         self.top.is_none()

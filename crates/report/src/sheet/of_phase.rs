@@ -273,9 +273,8 @@ pub(crate) const RULES: &[Rule] = &[
             threshold: "",
             beyond: "",
             why: "response counts from the due time; what passes until the call is sent is no work of the server. At \
-                 low loads response is short and lateness a large share of it, which changes nothing at the limit. \
-                 Not looked at without a server: users and file system share the processors, so that a call \
-                 waits for other calls, and the ceiling says what the users alone take",
+                 low loads it is a large share of response, which changes nothing at the limit. Not looked at \
+                 without a server: users and file system share the processors, so calls wait for calls",
         }),
         traps: &["a generator that sends late"],
     },
