@@ -79,7 +79,7 @@ fn opening() -> Opening {
     Opening {
         ground: Ground::Files(vec![
             place("/dev/loop0", None),
-            place("/work/redo", Some("/proc/1/fd/9")),
+            place("/lab/redo", Some("/proc/1/fd/9")),
         ]),
         data: vec![0],
         redo: 1,
