@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use databases::decision_support::{Ask, Dialect, Scale, Source, Text, of_stream, write_refresh, write_rows};
+use databases::decision_support::{Ask, Dialect, Question, Scale, Source, Text, of_stream, write_refresh, write_rows};
 use databases::postgres::{Address, Questions, ask_questions, load_decision_support};
 use std::io::{Cursor, Read, Result as IoResult};
 use std::sync::atomic::AtomicBool;
@@ -58,7 +58,7 @@ fn of(scale: &str) -> Result<Scale, Box<dyn std::error::Error>> {
 
 /// The questions of one user, always the same.
 fn asks(scale: Scale) -> Vec<Ask> {
-    of_stream(scale, 1, 1, 0)
+    of_stream(&Question::all(), scale, 1, 1, 0)
 }
 
 fn load(url: &str, scale: &str) -> Outcome {

@@ -123,7 +123,7 @@ fn ask_lite(place: &sqlite::Place, users: Vec<Vec<Ask>>, text: Text, limit: Dura
 #[test]
 fn two_engines_two_texts_and_several_users_give_the_same_answers() {
     let Some(server) = loaded(small(), &[]) else { return };
-    let stream = |variant| of_stream(small(), 7, 1, variant);
+    let stream = |variant| of_stream(&Question::all(), small(), 7, 1, variant);
     let grouped = server.ask(vec![stream(0)], Text::Grouped, LIMIT).unwrap();
     assert_eq!(grouped.asked.len(), 22);
     let rows: u64 = grouped.asked.iter().map(|asked| asked.rows).sum();
@@ -146,7 +146,7 @@ fn two_engines_two_texts_and_several_users_give_the_same_answers() {
     }
     let users = |many: u32| {
         (0..many)
-            .map(|user| of_user(small(), 7, 3, (user, 2)))
+            .map(|user| of_user(&Question::all(), small(), 7, 3, (user, 2)))
             .collect::<Vec<_>>()
     };
     let lite = digests(&ask_lite(&place, users(11), Text::Grouped, LIMIT));
@@ -177,7 +177,11 @@ fn a_row_that_is_missing_and_a_cell_that_is_another_are_seen() {
     let ask = || {
         digests(
             &server
-                .ask(vec![of_stream(small(), 7, 1, 0)], Text::Grouped, LIMIT)
+                .ask(
+                    vec![of_stream(&Question::all(), small(), 7, 1, 0)],
+                    Text::Grouped,
+                    LIMIT,
+                )
                 .unwrap(),
         )
     };
@@ -309,7 +313,11 @@ fn temporary_bytes_are_those_that_the_server_logs() {
     };
     let before = logged();
     let answered = server
-        .ask(vec![of_stream(small(), 7, 1, 0)], Text::Grouped, LIMIT)
+        .ask(
+            vec![of_stream(&Question::all(), small(), 7, 1, 0)],
+            Text::Grouped,
+            LIMIT,
+        )
         .unwrap();
     let counted: u64 = answered.asked.iter().filter_map(|asked| asked.temp_bytes).sum();
     assert!(counted > 1 << 20, "{counted} bytes");
@@ -393,7 +401,7 @@ fn temporary_bytes_of_sqlite_are_those_that_a_directory_holds() {
     );
     let (before, held_before) = (after, held.load(Ordering::Relaxed));
     // Those that read their tables in order: the others seek for long with so small a cache.
-    let mut asks = of_stream(small(), 7, 1, 0);
+    let mut asks = of_stream(&Question::all(), small(), 7, 1, 0);
     asks.retain(|ask| [1, 13, 16, 18].contains(&ask.question.number()));
     let asked = sqlite::Questions {
         users: vec![asks],
@@ -426,7 +434,7 @@ fn temporary_bytes_of_sqlite_are_those_that_a_directory_holds() {
 #[test]
 fn a_question_past_its_limit_is_named() {
     let Some(server) = loaded(small(), &[]) else { return };
-    let mut asks = of_stream(small(), 7, 1, 0);
+    let mut asks = of_stream(&Question::all(), small(), 7, 1, 0);
     asks.sort_by_key(|ask| ask.question != Question::new(20).unwrap());
     let ended = server
         .ask(vec![asks.clone()], Text::Nested, Duration::from_millis(1))

@@ -182,6 +182,7 @@ name = "users"
 kind = "tpch"
 users = [1, 10]
 each = 2
+questions = [18, 3, 13]
 "#;
 
 /// Those above and those that ship.

@@ -10,8 +10,6 @@ use super::scale::Scale;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How many questions there are.
-pub const QUESTIONS: u32 = 22;
 /// Sets of parameters of each question; streams and users have them in turn, so that answers of two can be compared.
 pub const VARIANTS: u32 = 4;
 
@@ -34,11 +32,11 @@ fn ask(question: Question, scale: Scale, seed: u64, variant: u32) -> Ask {
     }
 }
 
-/// All questions, for stream `stream` (0: the one of a power run), in an order of its own. `study_seed` draws the
-/// parameters, `block_seed` the order.
-pub fn of_stream(scale: Scale, study_seed: u64, block_seed: u64, stream: u32) -> Vec<Ask> {
+/// The questions `asked`, for stream `stream` (0: the one of a power run), in an order of its own. `study_seed` draws
+/// the parameters, `block_seed` the order.
+pub fn of_stream(asked: &[Question], scale: Scale, study_seed: u64, block_seed: u64, stream: u32) -> Vec<Ask> {
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(block_seed ^ (u64::from(stream) << 32) ^ 0x5175_6573);
-    let mut all: Vec<Question> = (1..=22).filter_map(Question::new).collect();
+    let mut all = asked.to_vec();
     for left in (1..all.len()).rev() {
         all.swap(left, (chance.next_u64() % (left as u64 + 1)) as usize);
     }
@@ -48,13 +46,20 @@ pub fn of_stream(scale: Scale, study_seed: u64, block_seed: u64, stream: u32) ->
         .collect()
 }
 
-/// The `each` questions of user `user`: users take them in turn, from a place that the block's seed chooses.
-pub fn of_user(scale: Scale, study_seed: u64, block_seed: u64, (user, each): (u32, u32)) -> Vec<Ask> {
-    let first = block_seed % u64::from(QUESTIONS) + u64::from(user) * u64::from(each);
-    let nth = |n: u32| (first + u64::from(n)) % u64::from(QUESTIONS) + 1;
+/// `each` of the questions `asked`, for user `user`: users take them in turn, from a place that the block's seed
+/// chooses.
+pub fn of_user(
+    asked: &[Question],
+    scale: Scale,
+    study_seed: u64,
+    block_seed: u64,
+    (user, each): (u32, u32),
+) -> Vec<Ask> {
+    let many = asked.len().max(1) as u64;
+    let first = block_seed % many + u64::from(user) * u64::from(each);
     (0..each)
-        .filter_map(|n| Question::new(nth(n) as u8))
-        .map(|question| ask(question, scale, study_seed, user % VARIANTS))
+        .filter_map(|n| asked.get(((first + u64::from(n)) % many) as usize))
+        .map(|question| ask(*question, scale, study_seed, user % VARIANTS))
         .collect()
 }
 
@@ -67,16 +72,18 @@ mod tests {
     fn a_stream_asks_everything_once_in_an_order_of_its_own() {
         let scale = Scale::new(0.1).unwrap();
         let numbers = |asks: &[Ask]| asks.iter().map(|ask| ask.question.number()).collect::<Vec<_>>();
-        let streams: Vec<Vec<Ask>> = (0..4).map(|stream| of_stream(scale, 1, 2, stream)).collect();
+        let streams: Vec<Vec<Ask>> = (0..4)
+            .map(|stream| of_stream(&Question::all(), scale, 1, 2, stream))
+            .collect();
         let orders: BTreeSet<Vec<u8>> = streams.iter().map(|asks| numbers(asks)).collect();
         assert_eq!(orders.len(), 4, "four orders");
         for asks in &streams {
             let all: BTreeSet<u8> = numbers(asks).into_iter().collect();
             assert_eq!((asks.len(), all.len()), (22, 22));
         }
-        assert_eq!(streams[1], of_stream(scale, 1, 2, 1));
+        assert_eq!(streams[1], of_stream(&Question::all(), scale, 1, 2, 1));
         // Another block has another order and the same parameters.
-        let other = of_stream(scale, 1, 3, 1);
+        let other = of_stream(&Question::all(), scale, 1, 3, 1);
         assert_ne!(numbers(&other), numbers(&streams[1]));
         for ask in &other {
             assert!(streams[1].contains(ask));
@@ -87,10 +94,30 @@ mod tests {
     fn users_share_all_questions_out() {
         let scale = Scale::new(0.1).unwrap();
         let asked: Vec<u8> = (0..11)
-            .flat_map(|user| of_user(scale, 1, 9, (user, 2)))
+            .flat_map(|user| of_user(&Question::all(), scale, 1, 9, (user, 2)))
             .map(|ask| ask.question.number())
             .collect();
         let all: BTreeSet<u8> = asked.iter().copied().collect();
         assert_eq!((asked.len(), all.len()), (22, 22));
+    }
+
+    #[test]
+    fn only_chosen_questions_are_asked_with_the_parameters_that_they_always_have() {
+        let scale = Scale::new(0.1).unwrap();
+        let chosen: Vec<Question> = [3, 13, 18].into_iter().filter_map(Question::new).collect();
+        let all = of_stream(&Question::all(), scale, 1, 2, 1);
+        let few = of_stream(&chosen, scale, 1, 2, 1);
+        assert_eq!(few.len(), 3);
+        assert!(
+            few.iter()
+                .all(|ask| all.contains(ask) && chosen.contains(&ask.question))
+        );
+        // Three users with two questions each: all chosen ones, twice.
+        let mut asked: Vec<u8> = (0..3)
+            .flat_map(|user| of_user(&chosen, scale, 1, 9, (user, 2)))
+            .map(|ask| ask.question.number())
+            .collect();
+        asked.sort_unstable();
+        assert_eq!(asked, [3, 3, 13, 13, 18, 18]);
     }
 }

@@ -24,7 +24,7 @@ pub enum Dialect {
     Sqlite,
 }
 
-/// How questions 2, 17, 20 and 22 are written; the others have one text.
+/// How questions 2, 13, 17, 20 and 22 are written; the others have one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// Large groups, joined: they spill by design.
@@ -44,6 +44,11 @@ impl Question {
     /// The question of this number, 1 to 22.
     pub fn new(number: u8) -> Option<Question> {
         (1..=22).contains(&number).then_some(Question(number))
+    }
+
+    /// All 22, ascending.
+    pub fn all() -> Vec<Question> {
+        (1..=22).map(Question).collect()
     }
 
     /// Its number, 1 to 22.

@@ -278,8 +278,8 @@ mod tests {
         let scale = Scale::new(0.01).unwrap();
         let stream = |user| {
             let asks = match many {
-                1 => of_stream(scale, 1, 2, user),
-                _ => of_user(scale, 1, 2, (user, 2)),
+                1 => of_stream(&Question::all(), scale, 1, 2, user),
+                _ => of_user(&Question::all(), scale, 1, 2, (user, 2)),
             };
             Stream::new(Played { endless }, (user, asks), Text::Grouped, many == 1, stop)
         };

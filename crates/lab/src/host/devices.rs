@@ -12,8 +12,10 @@ pub(crate) struct Devices {
     pub(crate) low: Vec<String>,
     /// Said once in the report.
     pub(crate) notes: Vec<String>,
-    /// No device at all: memory, a network, something that hides it.
+    /// No device can be seen: memory, a network, something that hides it.
     pub(crate) hidden: bool,
+    /// All places lie in main memory: what is asked there meets no device.
+    pub(crate) in_memory: bool,
 }
 
 impl Devices {
@@ -24,9 +26,11 @@ impl Devices {
             low: Vec::new(),
             notes: Vec::new(),
             hidden: false,
+            in_memory: !places.is_empty(),
         };
         for place in places {
             let lineage: Lineage = observers::lineage(place)?;
+            devices.in_memory &= lineage.backing == Backing::Memory;
             devices.hidden |= lineage.backing != Backing::Devices;
             if let Some(level) = lineage.levels.first() {
                 devices.near.extend(level.devices.iter().cloned());

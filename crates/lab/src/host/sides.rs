@@ -88,10 +88,11 @@ impl Side {
         None,
     ];
 
-    /// The nearest devices of a stack, and the lowest; none where they cannot be seen.
+    /// The nearest devices of a stack, and the lowest; none where they cannot be seen. In main memory there are none,
+    /// and they moved nothing.
     pub(crate) fn levels(devices: &Devices) -> Vec<Side> {
         let levels = [(&devices.near, Side::NEAR), (&devices.low, Side::LOW)].into_iter();
-        let there = levels.filter(|(names, _)| !devices.hidden && !names.is_empty());
+        let there = levels.filter(|(names, _)| devices.in_memory || !devices.hidden && !names.is_empty());
         let side = |(names, wanted): (&Vec<String>, _)| Side {
             names: names.clone(),
             wanted,
@@ -137,7 +138,21 @@ mod tests {
             low: Vec::new(),
             notes: Vec::new(),
             hidden: false,
+            in_memory: false,
         }
+    }
+
+    #[test]
+    fn what_lies_in_memory_moved_nothing_and_what_is_hidden_says_nothing() {
+        let mut place = devices(&[]);
+        place.hidden = true;
+        assert!(Side::levels(&place).is_empty(), "a network, or what hides its devices");
+        place.in_memory = true;
+        let levels = Side::levels(&place);
+        assert!(
+            levels.len() == 2 && levels.iter().all(|side| side.names.is_empty()),
+            "sums over no device"
+        );
     }
 
     #[test]

@@ -32,10 +32,15 @@ const SCATTERED: &str = "scattered";
 const BULK: &str = "bulk";
 const QUESTIONS: &str = "questions";
 
+/// Reads of all users together that are on their way at once, at most. Each keeps a port open, with memory of its own.
+const ASKING_LANES_MAX: u32 = 64;
+
 /// SQLite in a trial.
 pub(super) struct Lite {
     settings: Sqlite,
     workers: u32,
+    /// Users who ask questions at the same time, at most.
+    askers: u32,
     ground: Ground,
     bases: BTreeMap<&'static str, Base>,
     /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself,
@@ -124,6 +129,7 @@ impl Lite {
         Ok(Lite {
             settings: settings.clone(),
             workers: trial.study.workers,
+            askers: askers(trial.study),
             ground,
             bases: BTreeMap::new(),
             open: None,
@@ -175,15 +181,20 @@ impl Lite {
         self.with_cache(self.settings.cache.0)
     }
 
-    fn readers(&self) -> usize {
-        self.workers as usize
+    /// Reads of a database at the same time: each user who asks questions is a thread of its own.
+    fn readers(&self, name: &str) -> usize {
+        let most = match name {
+            QUESTIONS => self.workers.max(self.askers.min(ASKING_LANES_MAX)),
+            _ => self.workers,
+        };
+        most as usize
     }
 
     /// A database by name, made if it is not there.
     fn base(&mut self, name: &'static str) -> anyhow::Result<&Base> {
         if !self.bases.contains_key(name) {
             let temp = Some(&self.temp).filter(|_| name == QUESTIONS);
-            let made = self.ground.make(name, self.readers(), self.seed, temp)?;
+            let made = self.ground.make(name, self.readers(name), self.seed, temp)?;
             self.bases.insert(name, made);
         }
         Ok(&self.bases[name])
@@ -227,6 +238,11 @@ impl Lite {
         }
         sum
     }
+}
+
+fn askers(study: &plan::Study) -> u32 {
+    let users = study.phases.iter().filter_map(|phase| phase.kind.tpch());
+    users.map(plan::Tpch::users_most).max().unwrap_or(0)
 }
 
 /// The counts that are used here.

@@ -5,7 +5,7 @@
 
 use super::contract::Asking;
 use anyhow::Context;
-use databases::decision_support::{Answered, Ask, Scale, of_stream, of_user};
+use databases::decision_support::{Answered, Ask, Question, Scale, of_stream, of_user};
 use ledger::{AnswerRow, DecisionSupport, Ledger, RefreshRow};
 use plan::{Study, Tpch, TpchRun, TpchText};
 use std::collections::BTreeMap;
@@ -23,7 +23,9 @@ pub(super) fn scale(study: &Study) -> anyhow::Result<Option<Scale>> {
 /// The steps of a phase: users at work, and what each of them asks. `study_seed` draws parameters, `block_seed` orders.
 pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Result<Vec<(u32, Asking)>> {
     let scale = Scale::new(tpch.scale)?;
-    let stream = |stream| of_stream(scale, study_seed, block_seed, stream);
+    let number = |number: &u32| u8::try_from(*number).ok().and_then(Question::new);
+    let asked: Vec<Question> = tpch.questions.iter().filter_map(number).collect();
+    let stream = |stream| of_stream(&asked, scale, study_seed, block_seed, stream);
     let asking = |users: Vec<Vec<Ask>>| {
         let asking = Asking {
             users,
@@ -40,7 +42,7 @@ pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Re
         TpchRun::Streams(streams) => vec![asking((0..*streams).map(stream).collect())],
         TpchRun::Users { users, each } => {
             let step = |users: &u32| {
-                let user = |user| of_user(scale, study_seed, block_seed, (user, *each));
+                let user = |user| of_user(&asked, scale, study_seed, block_seed, (user, *each));
                 asking((0..*users).map(user).collect())
             };
             users.iter().map(step).collect()

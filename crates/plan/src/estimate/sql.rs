@@ -20,13 +20,12 @@ const QUESTIONS_NS: f64 = 60e9;
 
 /// Questions asked of decision support, in sets of all 22.
 fn sets(tpch: &Tpch) -> f64 {
-    match &tpch.run {
-        TpchRun::Power => 1.0,
-        TpchRun::Streams(streams) => f64::from(*streams),
-        TpchRun::Users { users, each } => {
-            users.iter().map(|users| f64::from(*users)).sum::<f64>() * f64::from(*each) / 22.0
-        }
-    }
+    let questions = match &tpch.run {
+        TpchRun::Power => tpch.questions.len() as f64,
+        TpchRun::Streams(streams) => f64::from(*streams) * tpch.questions.len() as f64,
+        TpchRun::Users { users, each } => users.iter().map(|users| f64::from(*users)).sum::<f64>() * f64::from(*each),
+    };
+    questions / f64::from(Tpch::QUESTIONS)
 }
 
 fn tables_ns(phase: &Phase) -> u64 {

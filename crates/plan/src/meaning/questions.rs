@@ -6,7 +6,8 @@
 use super::settle::Settle;
 use super::sql::counts;
 use crate::study::{Tpch, TpchRun};
-use crate::written::{At, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
+use crate::written::{At, Limits, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
+use std::collections::BTreeSet;
 
 /// Users of a phase, each with a session of the server.
 const USERS_MAX: u64 = 1000;
@@ -59,16 +60,45 @@ pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_
         let cure = format!("write {}", limit.example());
         settle.findings.add(&at.span, "no question is answered in 0s", cure);
     }
+    let questions = questions(phase, settle);
     Tpch {
         scale: loaded.scale,
-        run: run(phase, settle),
+        run: run(phase, questions.len(), settle),
+        questions,
         text: phase.text().value(),
         limit: limit.value(),
         refresh: settle.count(&phase.refresh()),
     }
 }
 
-fn run(phase: &WrittenPhase, settle: &mut Settle<'_>) -> TpchRun {
+/// Those that are asked, ascending.
+fn questions(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Vec<u32> {
+    let Some(at) = &phase.questions else { return Tpch::all() };
+    let most = u64::from(Tpch::QUESTIONS);
+    let limits = Limits::from(1..=most);
+    let mut all = BTreeSet::new();
+    for value in &at.value.0 {
+        let (value, span) = (*value, at.span.clone());
+        let Some(number) = settle.within("questions", &At { value, span }, &limits) else {
+            continue;
+        };
+        if !all.insert(number) {
+            let message = format!("question {number} is there twice");
+            settle.findings.add(
+                &at.span,
+                message,
+                "name each question once: users and streams share them",
+            );
+        }
+    }
+    if at.value.0.is_empty() {
+        let cure = "write questions = [3, 13, 18], or remove it: all 22 are asked";
+        settle.findings.add(&at.span, "no question is asked", cure);
+    }
+    all.into_iter().collect()
+}
+
+fn run(phase: &WrittenPhase, questions: usize, settle: &mut Settle<'_>) -> TpchRun {
     let several = phase.streams.is_some() || phase.users.is_some();
     let run = phase.run().or_if(several, RunWord::Throughput).value();
     if let (Some(users), Some(_)) = (&phase.users, &phase.streams) {
@@ -78,10 +108,20 @@ fn run(phase: &WrittenPhase, settle: &mut Settle<'_>) -> TpchRun {
             .add(&users.span, "a phase has `streams` or `users`, not both", cure);
     }
     if let (Some(each), None) = (&phase.each, &phase.users) {
-        let cure = "write `users` too, or remove it: streams ask all 22 questions";
+        let cure = "write `users` too, or remove it: streams ask all questions";
         settle
             .findings
             .add(&each.span, "`each` is of `users`, and there are none", cure);
+    }
+    let most = questions as u64;
+    let too_many = |each: &&At<u64>| each.value > most && each.value <= Tpch::QUESTIONS.into() && most > 0;
+    if let Some(each) = phase.each.as_ref().filter(too_many) {
+        let message = format!(
+            "{} questions of each user are more than the {questions} that are asked",
+            each.value
+        );
+        let cure = format!("write at most each = {questions}, or more `questions`");
+        settle.findings.add(&each.span, message, cure);
     }
     match (run, &phase.run) {
         (RunWord::Power, Some(at)) if several => {
@@ -94,7 +134,7 @@ fn run(phase: &WrittenPhase, settle: &mut Settle<'_>) -> TpchRun {
         (RunWord::Power, _) => TpchRun::Power,
         (RunWord::Throughput, _) if phase.users.is_some() => TpchRun::Users {
             users: counts(&phase.users(), USERS_MAX, settle),
-            each: settle.count(&phase.each()),
+            each: settle.count(&phase.each()).min(questions.max(1) as u32),
         },
         (RunWord::Throughput, _) => TpchRun::Streams(settle.count(&phase.streams())),
     }

@@ -159,6 +159,8 @@ settled! {
         pub scale: f64,
         /// Who asks what; its own keys stand beside it.
         pub run: TpchRun as |tpch| Some(quoted(tpch.run.word())),
+        /// Numbers of the questions that are asked, 1 to 22, ascending.
+        pub questions: Vec<u32> as |tpch| tpch.questions.shown().filter(|_| !tpch.asks_all()),
         /// How questions are written that can be written in two ways.
         pub text: TpchText,
         /// The most that one question may take; past it the phase ends.
@@ -214,6 +216,19 @@ pub enum TpchText {
 }
 
 impl Tpch {
+    /// How many questions there are.
+    pub const QUESTIONS: u32 = 22;
+
+    /// Their numbers.
+    pub fn all() -> Vec<u32> {
+        (1..=Tpch::QUESTIONS).collect()
+    }
+
+    /// Whether each of them is asked.
+    pub fn asks_all(&self) -> bool {
+        self.questions.len() == Tpch::QUESTIONS as usize
+    }
+
     /// The most users that are at work at the same time.
     pub fn users_most(&self) -> u32 {
         match &self.run {

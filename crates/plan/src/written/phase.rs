@@ -165,14 +165,16 @@ written! {
         /// scale factor: 1 is about a gigabyte of rows, 1.6 GB with keys. The tables are loaded once a
         /// trial: all phases have the scale that the first says
         scale: f64 [Tpch] = (0.01, in 0.01..=100.0);
-        /// `power`: one user asks all 22 questions; `throughput`: several do at the same time
+        /// `power`: one user asks all questions; `throughput`: several do at the same time
         run: RunWord [Tpch] = (RunWord::Power, "with `streams` or `users`" => RunWord::Throughput);
-        /// of `throughput`: users who ask all 22, each in an order of his own
+        /// of `throughput`: users who ask all questions, each in an order of his own
         streams: u64 [Tpch] = (2, in 2..=64);
         /// with `users`: questions of each
         each: u64 [Tpch] = (2, in 1..=22);
-        /// questions 2, 17, 20 and 22 in `grouped` form, with large groups that spill, or `nested`, with a subquery for
-        /// each row
+        /// numbers of the questions that are asked, of 1 to 22
+        questions: Numbers [Tpch] = "all 22";
+        /// questions 2, 13, 17, 20 and 22 in `grouped` form, with large groups that spill, or `nested`, as published,
+        /// with a subquery or a join for each row
         text: TpchText [Tpch] = (TpchText::Grouped);
         /// the most that one question may take: past it the phase ends and does not count
         limit: Duration [Tpch] = (Duration::minutes(10));

@@ -208,7 +208,8 @@ impl At<'_> {
     }
 
     pub(crate) fn unsent(&self) -> Option<Taken> {
-        let share = self.cell.unsent_share?;
+        // A ramp ends beyond its limit on purpose; its table has the share of each point.
+        let share = self.cell.unsent_share.filter(|_| self.cell.serving.is_none())?;
         let figure = format!("{} of what fell due was never sent", percent(share.median));
         Some(Taken::share(share.median, figure))
     }

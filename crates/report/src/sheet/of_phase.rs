@@ -140,7 +140,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "lower `rate`: this stack cannot do it, and its latency is that of an endless queue",
         take: Take::Cell(|at| at.unsent()),
         document: Some(Document {
-            figure: "share of due operations that were never sent",
+            figure: "share of due operations that were never sent. No line for a ramp of loads: its table has the share of \
+                 each point",
             threshold: "",
             beyond: "",
             why: "those that got through waited in an endless queue",

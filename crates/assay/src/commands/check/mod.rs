@@ -108,13 +108,7 @@ impl Facts {
             row(name, value);
         }
         row("LUN files", size(self.estimate.lun_bytes));
-        row(
-            "written",
-            format!(
-                "at least {} a trial before the phases",
-                size(self.estimate.written_bytes_per_trial)
-            ),
-        );
+        row("written", self.written(study));
         row(
             "verdicts",
             format!(
@@ -144,7 +138,7 @@ impl Facts {
         text
     }
 
-    /// Size of the data, and what there is of it.
+    /// Size of the data, and when it is reached.
     fn data(&self, study: &Study) -> String {
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
@@ -160,6 +154,15 @@ impl Facts {
                 "{data}, {} schemas, cache {}",
                 study.database.schemas, study.database.cache
             ),
+        }
+    }
+
+    /// Bytes written to make the data: a tree of files grows with the ramp, all else is there before the phases.
+    fn written(&self, study: &Study) -> String {
+        let bytes = size(self.estimate.written_bytes_per_trial);
+        match study.stacks.first().map(|stack| &stack.engine) {
+            Some(Engine::Files(_)) => format!("{bytes} of files a trial, if the ramp reaches its highest load"),
+            _ => format!("at least {bytes} a trial before the phases"),
         }
     }
 

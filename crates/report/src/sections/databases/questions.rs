@@ -12,6 +12,21 @@ use crate::sections::source::Source;
 /// A stack with what it answered.
 type Of<'a, T> = (&'a str, &'a T);
 
+/// Which of the questions that have two texts were asked in which, if any were.
+fn forms(asked: &QuestionsFigures) -> String {
+    let asked_too = |number: &&u32| asked.questions.iter().any(|one| one.question == **number);
+    let numbers: Vec<String> = [2, 13, 17, 20, 22]
+        .iter()
+        .filter(asked_too)
+        .map(u32::to_string)
+        .collect();
+    match numbers.split_last() {
+        None => String::new(),
+        Some((one, [])) => format!(" Question {one} in {} form.", asked.text),
+        Some((last, others)) => format!(" Questions {} and {last} in {} form.", others.join(", "), asked.text),
+    }
+}
+
 pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let asked = phase
         .cells
@@ -22,9 +37,10 @@ pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> V
         return Vec::new();
     };
     let words = format!(
-        "Decision support at scale {}, derived from TPC-H: no TPC result. Questions 2, 17, 20 and 22 in {} form. Every \
-         answer was compared with the other runs' answers to the same question.",
-        first.scale, first.text
+        "Decision support at scale {}, derived from TPC-H: no TPC result.{} Every answer was compared with the other \
+         runs' answers to the same question.",
+        first.scale,
+        forms(first)
     );
     let mut blocks = vec![
         (Forms::LONG, Block::Note(words)),
