@@ -71,6 +71,9 @@ impl At<'_> {
             share(provenance.writes)
         );
         let advice = match doubt {
+            None if counts && kind_row(self.kind).is_with_memory => {
+                "ranked with its memory, as all file serving is: the rate is that of storage and memory together"
+            }
             None if counts => {
                 "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not \
                  the storage"

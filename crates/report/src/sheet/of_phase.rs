@@ -22,7 +22,7 @@ pub(crate) const RULES: &[Rule] = &[
             beyond: "INVALID: a cache served it, or the engine requested under 1 MiB, so its own cache did the \
                  work. SUSPECT: between the thresholds, or unknown. NOTE: one direction has no count (SQLite's \
                  writes through the page cache) and the other met a device; or `rank_cached` asks for what memory \
-                 does, and the budget was enforced and kept. The line is in doubt exactly when the ranking refuses \
+                 does, and the budget was enforced and kept; or files are served, by storage and memory together. The line is in doubt exactly when the ranking refuses \
                  the phase for it",
             why: "not 100 %: Assay reads the counters of engine and devices one after the other",
         }),
