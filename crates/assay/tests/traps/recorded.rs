@@ -55,6 +55,10 @@ fn quiet(record: &mut PhaseRecord) {
         (Measure::CpuStealNs, 0.1e9),
         (Measure::CpuThrottledPeriodsShare, 0.0),
         (Measure::EnginePagesBad, 0.0),
+        (Measure::ArrayAskedBytes, 20.0 * mib),
+        (Measure::ArrayDistinctBytes, 20.0 * mib),
+        (Measure::ArrayPackedBytes, 20.0 * mib),
+        (Measure::ArrayStoredBytes, 20.0 * mib),
     ] {
         set(record, measure, value);
     }
@@ -245,6 +249,13 @@ fn of_stacks() -> Vec<Measured> {
                     scan.ended_ns = scan.began_ns + seconds * 1_000_000_000;
                 }
             },
+        ),
+        one(
+            "an array that is given other data than declared",
+            "4.5 to 1, and nobody knows of what",
+            ("compression", "suspect"),
+            on("other"),
+            |record| set(record, Measure::ArrayPackedBytes, 5.0 * MIB),
         ),
         one(
             "a file system that fills up",

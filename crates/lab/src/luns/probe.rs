@@ -5,6 +5,7 @@
 
 use crate::luns::models::ModelledSet;
 use crate::luns::pace::LATE_SHARE;
+use crate::luns::service;
 use observers::Snapshot;
 use plan::Study;
 use rand_core::{Rng, SeedableRng};
@@ -135,7 +136,7 @@ pub(crate) struct Tried {
 pub(crate) fn keep_up(luns: &Luns, sets: &[ModelledSet<'_>], loads: &[Load]) -> anyhow::Result<Tried> {
     let names: Vec<String> = sets.iter().flat_map(|set| set.devices.iter().cloned()).collect();
     let count = || -> anyhow::Result<Vec<Value>> {
-        let told = sets.iter().map(|set| set.service.ask(&json!({ "do": "count" })));
+        let told = sets.iter().map(|set| set.service.ask(&service::count()));
         told.collect()
     };
     let mut way: Option<Nanos> = None;

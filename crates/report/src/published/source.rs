@@ -125,6 +125,9 @@ struct File {
     source: Vec<Source>,
 }
 
+/// The phase of a publication under which it says what an array keeps.
+const CAPACITY: &str = "capacity";
+
 static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let text = include_str!("../../data/published.toml");
     let file: File = toml::from_str(text).expect("the figures in the program are tested");
@@ -192,6 +195,12 @@ impl Source {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// Bytes given to an array over bytes that it keeps, as said of a stack.
+    pub(crate) fn capacity(&self, stack: &str) -> &[f64] {
+        let found = self.figures.iter().find(|f| f.stack == stack && f.phase == CAPACITY);
+        found.map_or(&[], |figure| &figure.values)
+    }
+
     /// The base of its ratios.
     pub(crate) fn base(&self) -> &str {
         self.stacks.first().map_or("", |[name, _]| name)
@@ -239,6 +248,10 @@ mod tests {
         assert_eq!(unity.mean("plain", "0 % updates"), Some(mean));
         let mean = (18854 + 18888 + 18517 + 18467 + 18729 + 18624) as f64 / 3.0;
         assert_eq!(unity.mean("compressed", "50 % updates"), Some(mean));
+        // The LUNs' own ratio, and 1.1 TB in 386.2 GB, which is another.
+        assert_eq!(unity.capacity("compressed"), [4.5, 2.85]);
+        assert!((1100.0f64 / 386.2 - 2.85).abs() < 0.005);
+        assert!(unity.capacity("plain").is_empty());
     }
 
     #[test]
