@@ -10,7 +10,7 @@ use observers::Snapshot;
 use plan::Study;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 use targets::{Access, FileId, Method, Nanos, Op, OpenSpec, Port, PsyncPort, Request, UringPort};
 

@@ -30,6 +30,9 @@ pub struct Source {
     /// Ratios that are given in words, or cannot be made of the figures.
     #[serde(default, rename = "ratio")]
     pub ratios: Vec<Ratio>,
+    /// What an array keeps of what it is given.
+    #[serde(default)]
+    pub capacity: Vec<Capacity>,
 }
 
 /// On what a publication measured, in numbers.
@@ -112,6 +115,18 @@ pub struct Ratio {
     pub words: String,
 }
 
+/// Bytes given to an array over bytes that it keeps.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// Of which stack.
+    pub stack: String,
+    /// As said, or as they follow from what is said.
+    pub ratios: Vec<f64>,
+    /// What was said.
+    pub words: String,
+}
+
 /// What a study says of a publication that does not fit it. The last line is what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}\n  {cure}")]
@@ -124,9 +139,6 @@ pub struct PublishedError {
 struct File {
     source: Vec<Source>,
 }
-
-/// The phase of a publication under which it says what an array keeps.
-const CAPACITY: &str = "capacity";
 
 static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let text = include_str!("../../data/published.toml");
@@ -197,8 +209,8 @@ impl Source {
 
     /// Bytes given to an array over bytes that it keeps, as said of a stack.
     pub(crate) fn capacity(&self, stack: &str) -> &[f64] {
-        let found = self.figures.iter().find(|f| f.stack == stack && f.phase == CAPACITY);
-        found.map_or(&[], |figure| &figure.values)
+        let found = self.capacity.iter().find(|one| one.stack == stack);
+        found.map_or(&[], |one| &one.ratios)
     }
 
     /// The base of its ratios.
@@ -227,6 +239,9 @@ mod tests {
             for ratio in &source.ratios {
                 assert!(stack(&ratio.stack) && ratio.stack != source.base(), "{ratio:?}");
                 assert!(source.phase(&ratio.phase).is_some() && 0.0 < ratio.low && ratio.low <= ratio.high);
+            }
+            for one in &source.capacity {
+                assert!(stack(&one.stack) && one.ratios.iter().all(|r| *r >= 1.0) && !one.words.is_empty());
             }
             for phase in &source.phases {
                 assert!(phase.better == "higher" || phase.better == "lower");
