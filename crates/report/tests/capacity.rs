@@ -1,5 +1,5 @@
-//! What arrays keep in the report: before and after a move, over time, beside a publication, held against what the study
-//! declares.
+//! What arrays keep in the report: before and after a move, over time, beside a publication, held against what the
+//! study declares.
 //!
 //! Prevents: a ratio that nobody can trace to its data, and one of LUNs that are not reduced.
 

@@ -332,7 +332,8 @@ measures! {
     ArrayPackedBytes, "array.packed_bytes", "bytes", Level, "what compression leaves of these";
     ArrayStoredBytes, "array.stored_bytes", "bytes", Level, "what the array keeps of them, in whole granules";
     ArrayProcessorShare, "array.processor_share", "share", Share,
-        "time that processors of a modelled array worked, over the time that they had; of the array where it is highest";
+        "time that processors of a modelled array worked, over the time that they had; of the array where it is \
+         highest";
     ModelTooLate, "model.too_late", "1 or 0", Level,
         "1: the machine could not play a modelled device in this phase, which does not count for that";
     ModelLate, "model.late", "requests", Amount, "answers that came more than 500 us after the model's time";

@@ -2,8 +2,8 @@
 //! looks for copies.
 //!
 //! Takes units as they are written, from many threads at a time; gives bytes before and after. Compression is LZ4's,
-//! and what is kept of a unit takes whole granules; two units are one when 128 bits of hash agree. Nothing is moved: the
-//! LUN file holds all of it. Prevents: space of an array that is claimed for data which would not have compressed.
+//! and what is kept of a unit takes whole granules; two units are one when 128 bits of hash agree. Nothing is moved:
+//! the LUN file holds all of it. Prevents: space of an array that is claimed for data which would not have compressed.
 
 use super::unflushed::SECTOR_BYTES;
 use std::collections::HashMap;
