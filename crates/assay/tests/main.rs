@@ -7,6 +7,7 @@
 )]
 
 mod ageing;
+mod array_compression;
 mod bad_input;
 mod bench;
 mod broken_storage;

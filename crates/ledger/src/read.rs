@@ -96,6 +96,20 @@ impl Ledger {
         self.rows(sql, [phase.0], |row| Sample::read(row, 0))
     }
 
+    /// One time series of all phases that have it, in the order written.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn samples_named(&self, name: &str) -> Result<Vec<OfPhase<Sample>>, LedgerError> {
+        let sql = "SELECT phase, at_ns, name, value FROM sample WHERE name = ?1 ORDER BY phase, rowid";
+        self.rows(sql, [name], |row| {
+            Ok(OfPhase {
+                phase: PhaseId(row.get(0)?),
+                row: Sample::read(row, 1)?,
+            })
+        })
+    }
+
     /// Scans by user, of all phases.
     pub fn user_scans(&self) -> Result<Vec<OfPhase<UserScan>>, LedgerError> {
         self.of_phases("user_scan", "rowid")

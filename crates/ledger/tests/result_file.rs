@@ -182,6 +182,12 @@ fn phases_and_all_their_rows_are_read_back() {
     assert_eq!(decode_histogram(&histograms[0].row.blob).unwrap().len(), 1000);
     assert_eq!(ledger.slices().unwrap()[1].row, wanted.slices[1]);
     assert_eq!(ledger.samples_of(phase).unwrap(), wanted.samples);
+    let name = &wanted.samples[0].name;
+    let series = ledger.samples_named(name).unwrap();
+    let own: Vec<_> = wanted.samples.iter().filter(|sample| sample.name == *name).collect();
+    let found = series.iter().filter(|one| one.phase == phase).map(|one| &one.row);
+    assert_eq!(found.collect::<Vec<_>>(), own);
+    assert!(ledger.samples_named("no.such").unwrap().is_empty());
     assert_eq!(ledger.user_scans().unwrap()[0].row, wanted.user_scans[0]);
     assert_eq!(ledger.extents().unwrap()[0].summary, wanted.extents[0]);
 }

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         model: model(&name, &bytes),
         volatile_bytes: 0,
         cached: false,
-        reduction_block_bytes: 0,
+        reduction: None,
         threads: 4,
     })?;
     println!("{}", served.path(0).display());

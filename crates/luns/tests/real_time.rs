@@ -81,7 +81,7 @@ fn real_rate(dir: &Path, model: Box<dyn DeviceModel>, load: Load) -> (f64, f64) 
         model: Some(model),
         volatile_bytes: 0,
         cached: true,
-        reduction_block_bytes: 0,
+        reduction: None,
         threads: 8,
     };
     // Only what is started there goes before all others; the readers are ordinary.

@@ -2,7 +2,7 @@
 
 use crate::machine::{DISK, Turn, turn};
 use luns::model::{Latency, Volume, VolumeParameters};
-use luns::serve::{ServeOptions, Served};
+use luns::serve::{Reduced, ReductionSpec, ServeOptions, Served};
 use luns::{attach_served, detach};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -27,10 +27,10 @@ struct Bench {
 
 impl Bench {
     fn new(model: Option<Volume>, volatile_bytes: u64) -> Option<Bench> {
-        Bench::reducing(model, volatile_bytes, 0)
+        Bench::reducing(model, volatile_bytes, None)
     }
 
-    fn reducing(model: Option<Volume>, volatile_bytes: u64, reduction_block_bytes: u32) -> Option<Bench> {
+    fn reducing(model: Option<Volume>, volatile_bytes: u64, reduction: Option<ReductionSpec>) -> Option<Bench> {
         let able = rustix::process::geteuid().is_root()
             && Path::new("/dev/loop-control").exists()
             && Path::new("/dev/fuse").exists();
@@ -50,8 +50,8 @@ impl Bench {
             place,
             model: model.map(|m| Box::new(m) as _),
             volatile_bytes,
-            cached: reduction_block_bytes > 0,
-            reduction_block_bytes,
+            cached: reduction.is_some(),
+            reduction,
             threads: 2,
         })
         .unwrap();
@@ -191,34 +191,34 @@ fn a_write_with_fua_is_below_when_it_is_done() {
 
 #[test]
 fn what_an_array_would_keep_is_counted_by_content() {
-    let Some(mut bench) = Bench::reducing(None, 0, 8192) else {
+    let spec = ReductionSpec {
+        unit_bytes: 8192,
+        granule_bytes: 512,
+        from_lun: 0,
+        deduplicates: true,
+    };
+    let Some(mut bench) = Bench::reducing(None, 0, Some(spec)) else {
         return;
     };
     let file = bench.open();
-    assert_eq!(
-        bench.served().reduced_bytes(),
-        Some((0, 0)),
-        "what was there before is not ours"
-    );
+    let reduced = |bench: &Bench| bench.served().reduced().expect("it is counted");
+    assert_eq!(reduced(&bench), Reduced::default(), "what was there before is not ours");
     // A page of one byte compresses to a sector; eight contents, each in ten places.
     for nth in 0..80 {
         write(&file, nth, (nth % 8) as u8);
     }
-    assert_eq!(bench.served().reduced_bytes(), Some((80 * 8192, 8 * 512)));
-    // Half of a block is written: the other half is what lies there.
+    let both = |bench: &Bench| (reduced(bench).asked_bytes, reduced(bench).stored_bytes);
+    assert_eq!(both(&bench), (80 * 8192, 8 * 512));
+    assert_eq!(reduced(&bench).distinct_bytes, 8 * 8192);
+    // Half of a unit is written: the other half is what lies there.
     let mut half = Memory::new(4096, false).unwrap();
     half.bytes_mut(0, 4096).fill(0);
     file.write_all_at(half.bytes(0, 4096), 8192).unwrap();
-    let (kept, physical) = bench.served().reduced_bytes().unwrap();
-    assert_eq!(
-        (kept, physical),
-        (80 * 8192, 9 * 512),
-        "one more content, no more blocks"
-    );
+    assert_eq!(both(&bench), (80 * 8192, 9 * 512), "one more content, no more units");
     for nth in 0..80 {
         write(&file, nth, 3);
     }
-    assert_eq!(bench.served().reduced_bytes(), Some((80 * 8192, 512)));
+    assert_eq!(both(&bench), (80 * 8192, 512));
     drop(file);
     bench.down();
 }
@@ -311,7 +311,7 @@ fn a_place_that_is_missing_or_a_lun_that_is_none_is_refused() {
         model: None,
         volatile_bytes: 0,
         cached: false,
-        reduction_block_bytes: 0,
+        reduction: None,
         threads: 1,
     };
     let missing = dir.path().join("missing");

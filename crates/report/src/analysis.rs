@@ -14,6 +14,7 @@ use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
 use crate::ranking::temporary::TemporarySpace;
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
+use crate::stacks::capacity::Capacity;
 use crate::stacks::cost::Cost;
 use crate::stacks::databases::DatabaseOfStack;
 use crate::stacks::layouts::Layout;
@@ -70,6 +71,8 @@ pub struct Analysis {
     pub layouts: Vec<Layout>,
     /// Of the devices' I/O, what could not be told apart, in words.
     pub not_told_apart: Vec<String>,
+    /// What arrays with inline reduction kept of what was written.
+    pub capacity: Vec<Capacity>,
     /// What modelled devices counted, beside the kernel's count.
     pub modelled: Vec<ModelledDevices>,
     /// Memory at its highest against the data.
@@ -336,6 +339,7 @@ impl Analysis {
             bulk_ratios: Vec::new(),
             layouts: Vec::new(),
             not_told_apart: Vec::new(),
+            capacity: Vec::new(),
             modelled: Vec::new(),
             memory: Vec::new(),
             cost: None,

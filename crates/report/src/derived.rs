@@ -17,6 +17,7 @@ use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
 use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
+use crate::stacks::capacity::capacity;
 use crate::stacks::databases::databases;
 use crate::stacks::differences::differences;
 use crate::stacks::layouts::layouts;
@@ -64,6 +65,7 @@ impl Analysis {
             databases: databases(book),
             bulk_ratios: bulk_ratios(book, &dropped),
             layouts: layouts(book),
+            capacity: capacity(book),
             modelled: modelled(book),
             memory: memory(book),
             cost: None,

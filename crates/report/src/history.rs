@@ -13,8 +13,8 @@ use crate::grouped::distinct;
 use crate::looked::looked;
 use ledger::{
     BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, InstanceRow, Ledger,
-    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack,
-    Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Sample, Scope, Slice,
+    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub(crate) struct Seen {
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
     pub instances: Vec<InstanceRow>,
+    /// Bytes that arrays with inline reduction kept, from time to time.
+    pub stored: Vec<Sample>,
     pub orders: Option<OrderEntry>,
     pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
@@ -458,6 +460,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             slices: Vec::new(),
             scans: Vec::new(),
             instances: Vec::new(),
+            stored: Vec::new(),
             orders: None,
             questions: None,
             bulk: Vec::new(),
@@ -484,5 +487,10 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
     add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));
     add(&mut seen, ledger.instances()?, |phase, row| phase.instances.push(row));
+    let reduces = |(_, phase): &(TrialId, Seen)| phase.get(Measure::ArrayStoredBytes).is_some();
+    if seen.values().any(reduces) {
+        let series = ledger.samples_named(Measure::ArrayStoredBytes.name())?;
+        add(&mut seen, series, |phase, row| phase.stored.push(row));
+    }
     Ok(seen)
 }

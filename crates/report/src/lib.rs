@@ -88,6 +88,7 @@ pub use ranking::verdicts::{Comparison, Contrast, Verdict};
 pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};
 pub use simulated::Simulated;
 pub use sizing::{Load, SizedStack, Sizing};
+pub use stacks::capacity::Capacity;
 pub use stacks::cost::{Cost, CostOfRate, CostOfStack};
 pub use stacks::databases::{DatabaseOfStack, DatabaseSetting};
 pub use stacks::layouts::{Layout, LayoutMoment, LayoutPicture};

@@ -9,6 +9,7 @@
 mod beside;
 mod brief;
 mod browser;
+mod capacity;
 mod changes;
 mod chromium;
 mod compare;

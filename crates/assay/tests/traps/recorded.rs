@@ -55,6 +55,10 @@ fn quiet(record: &mut PhaseRecord) {
         (Measure::CpuStealNs, 0.1e9),
         (Measure::CpuThrottledPeriodsShare, 0.0),
         (Measure::EnginePagesBad, 0.0),
+        (Measure::ArrayAskedBytes, 20.0 * mib),
+        (Measure::ArrayDistinctBytes, 20.0 * mib),
+        (Measure::ArrayPackedBytes, 20.0 * mib),
+        (Measure::ArrayStoredBytes, 20.0 * mib),
     ] {
         set(record, measure, value);
     }
@@ -133,7 +137,7 @@ struct Measured {
 }
 
 fn measured() -> Vec<Measured> {
-    [of_hosts(), of_stacks()].concat()
+    [of_hosts(), of_stacks(), of_arrays()].concat()
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -257,6 +261,16 @@ fn of_stacks() -> Vec<Measured> {
             },
         ),
     ]
+}
+
+fn of_arrays() -> Vec<Measured> {
+    vec![one(
+        "an array that is given other data than declared",
+        "4.5 to 1, and nobody knows of what",
+        ("compression", "suspect"),
+        on("other"),
+        |record| set(record, Measure::ArrayPackedBytes, 5.0 * MIB),
+    )]
 }
 
 pub(crate) fn all(bench: &Bench) -> Vec<Judged> {

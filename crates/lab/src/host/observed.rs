@@ -271,6 +271,7 @@ impl Host<'_> {
         }
         self.add_pools(&mut seen)?;
         seen.samples = samples(&watched, &self.devices);
+        seen.samples.extend(self.models.course());
         let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
         seen.invalid = late;

@@ -173,9 +173,11 @@ impl<'a> Trial<'a> {
         let (mut instance, host) = self.ready(ledger, opened, &health, first)?;
         let others = self.others(&mut instance, opened)?;
         let volume = self.volume_of(opened);
+        let again = || self.others_of(opened);
         let mut loaded = Loaded {
             instance,
             others,
+            again: (opened.stand.stack.instances > 1).then_some(&again as _),
             surroundings: Box::new(host),
             around: &self.around(),
             changes: opened.changes(volume.as_ref()),
@@ -203,14 +205,20 @@ impl<'a> Trial<'a> {
         if count < 2 {
             return Ok(Others::default());
         }
-        let each = self.site.study.workers / count;
-        instance.keep(0..each)?;
-        let (openings, held) = opened.openings(count, each)?;
+        instance.keep(0..self.site.study.workers / count)?;
+        let others = self.others_of(opened)?;
+        // What the others have now was this process's until then.
+        targets::give_back_freed_memory();
+        Ok(others)
+    }
+
+    /// Opens them on the stack as it is now.
+    fn others_of(&self, opened: &Opened<'_>) -> anyhow::Result<Others> {
+        let count = opened.stand.stack.instances;
+        let (openings, held) = opened.openings(count, self.site.study.workers / count)?;
         let others = Others::open(openings, self.turn.cancel)?;
         // Until here they were found by our descriptors.
         drop(held);
-        // What the others have now was this process's until then.
-        targets::give_back_freed_memory();
         Ok(others)
     }
 

@@ -1,6 +1,7 @@
 //! LUN sets: files, devices, and devices by calculation with what goes wrong with them.
 
 pub(crate) mod faults;
+pub(crate) mod kept;
 pub(crate) mod models;
 pub(crate) mod pace;
 pub(crate) mod probe;

@@ -3,11 +3,12 @@
 //! Takes the services of the stack's LUN sets, gives measures and a verdict on punctuality. Prevents: a "disk" that
 //! was as slow as the machine that played it.
 
+use crate::luns::kept::{Counts, Course};
 use crate::luns::pace::{LATE_SHARE, Pace};
-use crate::luns::service::Service;
-use ledger::Measure;
+use crate::luns::service::{self, Service};
+use ledger::{Measure, Sample};
 use observers::Delta;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A LUN set that a process of ours serves.
 pub(crate) struct ModelledSet<'a> {
@@ -26,12 +27,18 @@ pub(crate) struct ModelledSet<'a> {
     pub(crate) knows_ends: bool,
     /// How many times slower than its device it runs.
     pub(crate) slower: u32,
+    /// Processors of an array that requests share; 0: they are not counted.
+    pub(crate) processors: f64,
+    /// Whether it is an array with inline reduction.
+    pub(crate) reduces: bool,
 }
 
 /// Counters of the modelled sets of a stack.
 pub(crate) struct DeviceModels<'a> {
     sets: Vec<ModelledSet<'a>>,
     before: Vec<Value>,
+    /// What arrays keep, as time goes on.
+    course: Option<Course>,
 }
 
 /// Counters that are measures by themselves: what was done since the phase began.
@@ -55,25 +62,40 @@ const COUNTED: [(Measure, &str); 17] = [
     (Measure::ModelServiceNs, "modelled_ns"),
 ];
 
+/// What arrays keep of all that was ever written to them.
+const KEPT: [(Measure, &str); 5] = [
+    (Measure::ArrayWholeBytes, "whole_bytes"),
+    (Measure::ArrayAskedBytes, "asked_bytes"),
+    (Measure::ArrayDistinctBytes, "distinct_bytes"),
+    (Measure::ArrayPackedBytes, "packed_bytes"),
+    (Measure::ArrayStoredBytes, "stored_bytes"),
+];
+
 impl<'a> DeviceModels<'a> {
     pub(crate) fn new(sets: Vec<ModelledSet<'a>>) -> DeviceModels<'a> {
         DeviceModels {
             sets,
             before: Vec::new(),
+            course: None,
         }
     }
 
     fn count(&self) -> anyhow::Result<Vec<Value>> {
-        self.sets
-            .iter()
-            .map(|set| set.service.ask(&json!({ "do": "count" })))
-            .collect()
+        self.sets.iter().map(|set| set.service.ask(&service::count())).collect()
     }
 
     /// Before the phase.
     pub(crate) fn begin(&mut self) -> anyhow::Result<()> {
         self.before = self.count()?;
+        let arrays = self.sets.iter().filter(|set| set.reduces);
+        let counts = arrays.map(|set| Box::new(set.service.counts()) as Counts);
+        self.course = Course::begin(counts.collect());
         Ok(())
+    }
+
+    /// What arrays kept since the phase began, from time to time.
+    pub(crate) fn course(&mut self) -> Vec<Sample> {
+        self.course.take().map_or_else(Vec::new, Course::end)
     }
 
     /// After it, of which the kernel saw this much: what the models did, and why the phase can't count, if so.
@@ -89,10 +111,13 @@ impl<'a> DeviceModels<'a> {
         let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, all(key))).collect();
         let unflushed = now.iter().map(|value| of(value, "unflushed_bytes")).sum();
         measures.push((Measure::ModelUnflushedBytes, unflushed));
-        for (measure, key) in [
-            (Measure::ModelKeptBytes, "kept_bytes"),
-            (Measure::ModelPhysicalBytes, "physical_bytes"),
-        ] {
+        let shares = self.sets.iter().enumerate().filter(|(_, set)| set.processors > 0.0);
+        let had_ns = seen.elapsed_ns.max(1) as f64;
+        let highest = shares
+            .map(|(nth, set)| since(nth, "processor_ns") / (had_ns * set.processors))
+            .reduce(f64::max);
+        measures.extend(highest.map(|share| (Measure::ArrayProcessorShare, share)));
+        for (measure, key) in KEPT {
             let told: Vec<f64> = now.iter().filter_map(|value| value[key].as_f64()).collect();
             measures.extend((!told.is_empty()).then(|| (measure, told.iter().sum())));
         }

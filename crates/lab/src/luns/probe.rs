@@ -5,11 +5,12 @@
 
 use crate::luns::models::ModelledSet;
 use crate::luns::pace::LATE_SHARE;
+use crate::luns::service;
 use observers::Snapshot;
 use plan::Study;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 use targets::{Access, FileId, Method, Nanos, Op, OpenSpec, Port, PsyncPort, Request, UringPort};
 
@@ -135,7 +136,7 @@ pub(crate) struct Tried {
 pub(crate) fn keep_up(luns: &Luns, sets: &[ModelledSet<'_>], loads: &[Load]) -> anyhow::Result<Tried> {
     let names: Vec<String> = sets.iter().flat_map(|set| set.devices.iter().cloned()).collect();
     let count = || -> anyhow::Result<Vec<Value>> {
-        let told = sets.iter().map(|set| set.service.ask(&json!({ "do": "count" })));
+        let told = sets.iter().map(|set| set.service.ask(&service::count()));
         told.collect()
     };
     let mut way: Option<Nanos> = None;

@@ -65,6 +65,11 @@ pub(crate) fn warm() -> Value {
     json!({ "do": "warm", "most_bytes": WARM_BYTES_MAX })
 }
 
+/// The order to tell what was counted.
+pub(crate) fn count() -> Value {
+    json!({ "do": "count" })
+}
+
 /// Why the files of a set are not read into memory before the phases; `None`: they are, or need not be.
 pub fn not_warmed(set: &LunSet) -> Option<String> {
     let device = set.device.as_ref()?;
@@ -177,6 +182,15 @@ impl Service {
         match answer["error"].as_str() {
             Some(error) => Err(anyhow!("LUN set `{}`: {error}", self.set)),
             None => Ok(answer),
+        }
+    }
+
+    /// Asks what the model has counted, from a thread of its own; `None`: there was no answer.
+    pub(crate) fn counts(&self) -> impl Fn() -> Option<Value> + Send + use<> {
+        let line = Arc::clone(&self.line);
+        move || {
+            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+            serde_json::from_str(&line.ask(&count())?).ok()
         }
     }
 

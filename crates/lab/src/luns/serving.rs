@@ -8,7 +8,7 @@
 use crate::luns::service::{BUSY_EVERY, BUSY_LINE};
 use crate::ordered::OrderedError;
 use anyhow::{Context, anyhow};
-use luns::serve::{LunFault, ServeOptions, Served, Wrong};
+use luns::serve::{LunFault, ReductionSpec, ServeOptions, Served, Wrong};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,9 +17,6 @@ use std::time::Duration;
 
 /// Threads that move data: what a queue of the model finds served at a time below it.
 const THREADS: usize = 8;
-
-/// Blocks of inline reduction.
-const REDUCTION_BLOCK: u32 = 8192;
 
 /// Obeys until its orders end.
 ///
@@ -139,9 +136,30 @@ fn start(order: &Value) -> anyhow::Result<Served> {
         model: Some(model),
         volatile_bytes: number(order, "volatile"),
         cached: text("model") != "plain",
-        reduction_block_bytes: if value("reduction") > 0.0 { REDUCTION_BLOCK } else { 0 },
+        reduction: reduction(text("model"), &value)?,
         threads: THREADS,
     })?)
+}
+
+/// What an array is to reduce, if it is one that does.
+fn reduction(model: &str, value: &dyn Fn(&str) -> f64) -> anyhow::Result<Option<ReductionSpec>> {
+    if model != plan::DeviceModel::Array.word() || value("reduction") <= 0.0 {
+        return Ok(None);
+    }
+    let spec = ReductionSpec {
+        unit_bytes: value("reduction_unit") as u32,
+        granule_bytes: value("reduction_granule") as u32,
+        from_lun: value("reduction_from") as u16,
+        deduplicates: value("deduplication") > 0.0,
+    };
+    anyhow::ensure!(
+        spec.is_possible(),
+        "no array keeps units of {} bytes in granules of {}: write whole sectors of 512 bytes, the granule not above \
+         the unit",
+        spec.unit_bytes,
+        spec.granule_bytes
+    );
+    Ok(Some(spec))
 }
 
 fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
@@ -204,9 +222,13 @@ fn fault(order: &Value) -> anyhow::Result<LunFault> {
 
 fn counted(served: &Served) -> Value {
     let (c, p) = (served.counters(), served.punctuality());
-    let (kept, physical) = served.reduced_bytes().unzip();
+    let reduced = served.reduced();
+    let of = |bytes: fn(&luns::serve::Reduced) -> u64| reduced.as_ref().map(bytes);
     json!({
-        "kept_bytes": kept, "physical_bytes": physical,
+        "whole_bytes": of(|r| r.whole_bytes), "asked_bytes": of(|r| r.asked_bytes),
+        "distinct_bytes": of(|r| r.distinct_bytes), "packed_bytes": of(|r| r.packed_bytes),
+        "stored_bytes": of(|r| r.stored_bytes),
+        "processor_ns": c.processor_ns,
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,

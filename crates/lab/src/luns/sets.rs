@@ -416,6 +416,7 @@ impl LunSets {
     /// The modelled sets under these stacks, each once.
     pub(crate) fn models_of(&self, stacks: &[&Stack]) -> Vec<ModelledSet<'_>> {
         let of_set = |set: &String| self.models.get(set).map(|device| device.model);
+        let value = |set: &String, name: &str| self.models.get(set).map_or(0.0, |device| device.value(name));
         let modelled = |set: &String| {
             let loops = self.attached.get(set).into_iter().flatten();
             Some(ModelledSet {
@@ -426,6 +427,8 @@ impl LunSets {
                 reads_on: of_set(set) == Some(DeviceModel::Hdd),
                 knows_ends: of_set(set).is_some_and(DeviceModel::knows_ends),
                 slower: self.slower(),
+                processors: value(set, "processors"),
+                reduces: value(set, "reduction") > 0.0,
             })
         };
         sets_of(stacks).into_iter().filter_map(modelled).collect()

@@ -35,11 +35,16 @@ pub(crate) enum Leg {
     Full,
 }
 
+/// Opens the other instances of a trial.
+pub(crate) type Again<'a> = dyn Fn() -> anyhow::Result<Others> + 'a;
+
 /// A database that stands loaded, with what surrounds it: what phases run on.
 pub(crate) struct Loaded<'a> {
     pub(crate) instance: PageEngine,
     /// Those that have the rest of its workers.
     pub(crate) others: Others,
+    /// Opens them again where they had to end; `None` where there are none.
+    pub(crate) again: Option<&'a Again<'a>>,
     pub(crate) surroundings: Box<dyn Surroundings + 'a>,
     pub(crate) around: &'a Around<'a>,
     /// The disk group or the volume that it lies in.
@@ -59,6 +64,9 @@ pub(crate) struct Piece {
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
 }
+
+/// Said of a phase in which the others were closed.
+const ALONE: &str = "instance 1 worked alone: the others ended before this phase, and opened the stack again after it";
 
 /// When a piece of work ends with a checkpoint, and everything below at rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,8 +90,16 @@ impl<'a> Loaded<'a> {
                 self.instance.checkpoint()?;
                 return Ok(Leg::Cut(ordinal));
             }
+            // Others have opened the stack as it is, and hear nothing of what changes in it.
+            let alone = phase.kind.rebalance().is_some() && !self.others.is_none();
+            if alone {
+                self.others = Others::default();
+            }
             if around.recorded(ledger, ordinal, || self.phase(ordinal))? == After::Full {
                 return Ok(Leg::Full);
+            }
+            if let Some(again) = self.again.filter(|_| alone) {
+                self.others = again()?;
             }
         }
         Ok(Leg::Done)
@@ -108,6 +124,9 @@ impl<'a> Loaded<'a> {
         if !each.is_empty() {
             let timed = phase.time.is_some();
             piece.instances = shares::told(&each, (&before, &self.shares()), timed, &mut piece.seen);
+        }
+        if self.again.is_some() && self.others.is_none() {
+            piece.seen.remarks.push(ALONE.to_string());
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);

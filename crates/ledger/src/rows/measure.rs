@@ -323,10 +323,17 @@ measures! {
         "device time in which modelled devices had at least one request, summed over devices";
     ModelUnflushedBytes, "model.unflushed_bytes", "bytes", Level,
         "bytes that lay unflushed in modelled volatile caches when the phase ended";
-    ModelKeptBytes, "model.kept_bytes", "bytes", Level,
-        "bytes of the blocks of modelled devices with inline reduction that were written by the end of the phase";
-    ModelPhysicalBytes, "model.physical_bytes", "bytes", Level,
-        "bytes that inline reduction keeps for those blocks: each content once, compressed";
+    ArrayWholeBytes, "array.whole_bytes", "bytes", Level,
+        "bytes that were ever written to LUNs which a modelled array with inline reduction keeps as they are";
+    ArrayAskedBytes, "array.asked_bytes", "bytes", Level,
+        "bytes that were ever written to LUNs which a modelled array reduces, overwritten ones once";
+    ArrayDistinctBytes, "array.distinct_bytes", "bytes", Level,
+        "of those, each content once where the array looks for copies";
+    ArrayPackedBytes, "array.packed_bytes", "bytes", Level, "what compression leaves of these";
+    ArrayStoredBytes, "array.stored_bytes", "bytes", Level, "what the array keeps of them, in whole granules";
+    ArrayProcessorShare, "array.processor_share", "share", Share,
+        "time that processors of a modelled array worked, over the time that they had; of the array where it is \
+         highest";
     ModelTooLate, "model.too_late", "1 or 0", Level,
         "1: the machine could not play a modelled device in this phase, which does not count for that";
     ModelLate, "model.late", "requests", Amount, "answers that came more than 500 us after the model's time";

@@ -1,11 +1,14 @@
-//! A storage array: a shared read cache, a protected write cache, limits of its port and of each LUN, disks behind.
+//! A storage array: a shared read cache, a protected write cache, limits of its port and of each LUN, processors, disks
+//! behind.
 //!
-//! Takes requests for any of its LUNs. A read is a hit when all its blocks are in the cache (least recently used goes
-//! first), else one of the disks behind serves it and its blocks come in. A write is acknowledged from the write cache,
-//! which keeps it without power, and destaged at the rate of the disks behind; with the cache full it waits for room.
-//! Prevents: a study of an array's cache told as one of its disks.
+//! Takes requests for any of its LUNs. Each passes the limits and takes its time of a processor. A read is a hit when
+//! all its blocks are in the cache (least recently used goes first), else one of the disks behind serves it and its
+//! blocks come in. A write is acknowledged from the write cache, which keeps it without power, and destaged at the rate
+//! of the disks behind; with the cache full it waits for room. Prevents: a study of an array's cache told as one of its
+//! disks.
 
 use super::bucket::Bucket;
+use super::effort::{Effort, Processors};
 use super::latency::Latency;
 use super::lru::Lru;
 use super::volume::Limit;
@@ -40,6 +43,8 @@ pub struct ArrayParameters {
     pub lun_bytes: Option<Limit>,
     /// Limit on bytes of the port that all LUNs share.
     pub port_bytes: Option<Limit>,
+    /// What requests take of its processors.
+    pub effort: Effort,
 }
 
 /// The array.
@@ -49,6 +54,7 @@ pub struct Array {
     disks: BinaryHeap<Reverse<Nanos>>,
     luns: Vec<[Option<Bucket>; 2]>,
     port: Option<Bucket>,
+    processors: Processors,
     /// When the write cache will have been emptied, if nothing more comes; its level is what is destaged until then.
     clean_at: Nanos,
     written_by: Nanos,
@@ -66,6 +72,7 @@ impl Array {
             disks: (0..p.parallel.max(1)).map(|_| Reverse(0)).collect(),
             luns: (0..luns).map(|_| [fill(p.lun_requests), fill(p.lun_bytes)]).collect(),
             port: fill(p.port_bytes),
+            processors: Processors::new(p.effort.processors),
             parameters,
             clean_at: 0,
             written_by: 0,
@@ -74,8 +81,8 @@ impl Array {
         }
     }
 
-    /// When the limits let a request go.
-    fn goes_at(&mut self, now: Nanos, ask: &Ask) -> Nanos {
+    /// When limits and processors have let a request through.
+    fn goes_at(&mut self, now: Nanos, ask: &Ask, from_cache: bool) -> Nanos {
         let [requests, bytes] = &mut self.luns[usize::from(ask.lun)];
         let mut at = now;
         if let Some(bucket) = requests {
@@ -84,8 +91,12 @@ impl Array {
         for bucket in [bytes, &mut self.port].into_iter().flatten() {
             at = at.max(bucket.take(now, u64::from(ask.len)));
         }
-        self.waiting.held(ask, at - now);
-        at
+        let takes = self.parameters.effort.of(ask, from_cache);
+        let (begins, ends) = self.processors.work(at, takes);
+        // Who waits for a processor would have ended at the same time had it come a little earlier, as with a limit.
+        self.waiting.held(ask, begins - now);
+        self.waiting.counters.processor_ns += takes;
+        ends
     }
 
     /// Whether all blocks of a request are cached; they are afterwards.
@@ -100,8 +111,10 @@ impl Array {
         all
     }
 
-    fn read(&mut self, at: Nanos, ask: &Ask) -> Nanos {
-        if self.touch(ask) {
+    fn read(&mut self, now: Nanos, ask: &Ask) -> Nanos {
+        let hit = self.touch(ask);
+        let at = self.goes_at(now, ask, hit);
+        if hit {
             self.waiting.counters.cache_hits += 1;
             return at + self.parameters.hit.draw(&mut self.rng);
         }
@@ -147,12 +160,9 @@ impl DeviceModel for Array {
         let ends = match ask.command {
             // What was acknowledged is kept: a flush waits for the writes under way.
             Command::Flush => now.max(self.written_by) + self.parameters.hit.draw(&mut self.rng),
-            Command::Read => {
-                let at = self.goes_at(now, &ask);
-                self.read(at, &ask)
-            }
+            Command::Read => self.read(now, &ask),
             Command::Write { .. } => {
-                let at = self.goes_at(now, &ask);
+                let at = self.goes_at(now, &ask, false);
                 self.write(at, &ask)
             }
         };
@@ -176,6 +186,7 @@ impl DeviceModel for Array {
         let p = &self.parameters;
         self.cache = Lru::new((p.read_cache_bytes / u64::from(p.block_bytes)) as usize);
         self.disks = (0..p.parallel.max(1)).map(|_| Reverse(0)).collect();
+        self.processors = Processors::new(p.effort.processors);
     }
 
     fn rate_max(&self, len: u32) -> Option<f64> {
@@ -186,6 +197,8 @@ impl DeviceModel for Array {
             of(p.lun_requests, 1.0, luns),
             of(p.lun_bytes, f64::from(len.max(1)), luns),
             of(p.port_bytes, f64::from(len.max(1)), 1.0),
+            (p.effort.processors > 0 && p.effort.read_ns > 0)
+                .then(|| f64::from(p.effort.processors) * 1e9 / p.effort.read_ns as f64),
         ]
         .into_iter()
         .flatten()

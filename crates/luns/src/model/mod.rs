@@ -8,6 +8,7 @@
 mod array;
 mod bucket;
 mod custom;
+mod effort;
 mod geometry;
 mod hdd;
 mod latency;
@@ -24,6 +25,7 @@ mod waiting;
 pub use array::{Array, ArrayParameters};
 pub use bucket::Bucket;
 pub use custom::{Custom, CustomError, CustomParameters, Histogram};
+pub use effort::{Effort, ReductionEffort};
 pub use geometry::{Geometry, Platters, SeekTimes};
 pub use hdd::{Hdd, HddParameters, QUEUE_MAX};
 pub use latency::Latency;
@@ -116,6 +118,8 @@ pub struct Counters {
     pub held_long_reads: [u64; HELD_LONG_NS.len()],
     /// Bytes moved inside the device to make room (flash).
     pub moved_bytes: u64,
+    /// Time that processors of the device worked for requests, summed over them.
+    pub processor_ns: u64,
     /// Time in which the device had at least one request.
     pub busy_ns: u64,
     /// What answers came sooner by, for the way of the host.
@@ -231,6 +235,7 @@ impl Counters {
             held_long: std::array::from_fn(|nth| self.held_long[nth] + other.held_long[nth]),
             held_long_reads: std::array::from_fn(|nth| self.held_long_reads[nth] + other.held_long_reads[nth]),
             moved_bytes: self.moved_bytes + other.moved_bytes,
+            processor_ns: self.processor_ns + other.processor_ns,
             busy_ns: self.busy_ns + other.busy_ns,
             sooner_ns: self.sooner_ns + other.sooner_ns,
             sooner_reads_ns: self.sooner_reads_ns + other.sooner_reads_ns,

@@ -5,8 +5,8 @@
 //! for its check.
 
 use super::{
-    Array, ArrayParameters, Custom, CustomError, CustomParameters, DeviceModel, Each, Hdd, HddParameters, Latency,
-    Limit, Prompt, SeekTimes, Ssd, SsdParameters, Volume, VolumeParameters,
+    Array, ArrayParameters, Custom, CustomError, CustomParameters, DeviceModel, Each, Effort, Hdd, HddParameters,
+    Latency, Limit, Prompt, ReductionEffort, SeekTimes, Ssd, SsdParameters, Volume, VolumeParameters,
 };
 
 /// Why no device could be made.
@@ -158,5 +158,16 @@ pub fn array(value: &dyn Fn(&str) -> f64) -> ArrayParameters {
         lun_requests: limit("lun_iops"),
         lun_bytes: limit("lun_rate"),
         port_bytes: limit("port_rate"),
+        effort: Effort {
+            processors: value("processors") as u32,
+            read_ns: value("processor_read") as u64,
+            write_ns: value("processor_write") as u64,
+            reduction: (value("reduction") != 0.0).then(|| ReductionEffort {
+                from_lun: value("reduction_from") as u16,
+                unit_bytes: value("reduction_unit") as u32,
+                compress_ns: value("compress") as u64,
+                decompress_ns: value("decompress") as u64,
+            }),
+        },
     }
 }

@@ -51,6 +51,7 @@ impl DeviceModel for Slow {
             seek_ns: of_wall(own.seek_ns),
             rotation_ns: of_wall(own.rotation_ns),
             held_ns: of_wall(own.held_ns),
+            processor_ns: of_wall(own.processor_ns),
             busy_ns: of_wall(own.busy_ns),
             sooner_ns: of_wall(own.sooner_ns),
             sooner_reads_ns: of_wall(own.sooner_reads_ns),

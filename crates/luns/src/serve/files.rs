@@ -6,7 +6,7 @@
 //! flush of one LUN that holds up all others, and a write that is forgotten because storing it failed.
 
 use super::faults::Faults;
-use super::reduction::Reduction;
+use super::reduction::{Reduced, Reduction, ReductionSpec};
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
 use fuser::Errno;
@@ -54,7 +54,7 @@ pub(super) struct Files {
     /// Through the page cache: times are the model's, whatever the disk below does.
     cached: bool,
     pub(super) faults: Faults,
-    reduction: Option<Mutex<Reduction>>,
+    reduction: Option<Reduction>,
     buffers: Mutex<Vec<Memory>>,
     /// How often the power went off or on: it is on while this is even.
     power: AtomicU64,
@@ -155,25 +155,23 @@ impl Files {
     }
 
     /// Counts what inline reduction keeps.
-    pub(super) fn with_reduction(mut self, block_bytes: u32) -> Files {
-        self.reduction = (block_bytes > 0).then(|| Mutex::new(Reduction::new(block_bytes)));
+    pub(super) fn with_reduction(mut self, spec: Option<ReductionSpec>) -> Files {
+        self.reduction = spec.map(Reduction::new);
         self
     }
 
-    pub(super) fn reduced_bytes(&self) -> Option<(u64, u64)> {
-        let reduction = locked(self.reduction.as_ref()?);
-        Some((reduction.logical_bytes(), reduction.physical_bytes()))
+    pub(super) fn reduced(&self) -> Option<Reduced> {
+        self.reduction.as_ref().map(Reduction::reduced)
     }
 
-    /// Looks at the blocks that a write has changed; `around` holds what was written, from `from` on, and what lies
+    /// Looks at the units that a write has changed; `around` holds what was written, from `from` on, and what lies
     /// about it.
     fn reduce(&self, lun: u16, from: u64, around: &[u8], changed: std::ops::Range<u64>) -> Result<(), Errno> {
         let Some(reduction) = &self.reduction else {
             return Ok(());
         };
-        let mut reduction = locked(reduction);
-        let size = reduction.block_bytes();
-        let mut block = vec![0; size as usize];
+        let size = reduction.unit_bytes();
+        let mut unit = Vec::new();
         for nth in changed.start / size..changed.end.div_ceil(size) {
             let at = nth * size;
             let inside = at
@@ -183,9 +181,9 @@ impl Files {
                 reduction.write(lun, nth, content);
                 continue;
             }
-            let read = rustix::io::pread(&self.luns[usize::from(lun)].fd, &mut block[..], at);
-            let read = read.map_err(|e| Errno::from_i32(e.raw_os_error()))?;
-            reduction.write(lun, nth, &block[..read]);
+            unit.resize(size as usize, 0);
+            let read = rustix::io::pread(&self.luns[usize::from(lun)].fd, &mut unit[..], at);
+            reduction.write(lun, nth, &unit[..read.map_err(failed)?]);
         }
         Ok(())
     }

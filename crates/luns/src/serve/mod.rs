@@ -14,7 +14,7 @@ mod window;
 
 pub use clockwork::{LATE_NS, Punctuality};
 pub use faults::{LunFault, Wrong};
-pub use reduction::Reduction;
+pub use reduction::{Reduced, Reduction, ReductionSpec};
 pub use unflushed::{Piece, SECTOR_BYTES, Unflushed};
 
 use crate::error::LunError;
@@ -49,8 +49,8 @@ pub struct ServeOptions {
     /// Move data through the page cache: right where a model says how long everything takes, wrong where the disk below
     /// is to be seen.
     pub cached: bool,
-    /// Count what an array with inline reduction would keep, by blocks of so many bytes; 0: not.
-    pub reduction_block_bytes: u32,
+    /// Count what an array with inline reduction would keep.
+    pub reduction: Option<ReductionSpec>,
     /// Threads that take requests.
     pub threads: usize,
 }
@@ -68,7 +68,7 @@ impl Served {
     /// Mounts and serves. Needs root and `/dev/fuse`.
     pub fn start(options: ServeOptions) -> Result<Served, LunError> {
         let files = Files::open(&options.luns, options.volatile_bytes, options.cached)?;
-        let files = Arc::new(files.with_reduction(options.reduction_block_bytes));
+        let files = Arc::new(files.with_reduction(options.reduction));
         let clockwork = Clockwork::new(options.model.unwrap_or_else(|| Box::new(Prompt::default())));
         let running = clockwork.clone();
         let runner = std::thread::spawn(move || {
@@ -140,10 +140,9 @@ impl Served {
         self.files.flushes()
     }
 
-    /// Bytes of the blocks that were written, and bytes that inline reduction keeps for them; `None` where it is not
-    /// counted.
-    pub fn reduced_bytes(&self) -> Option<(u64, u64)> {
-        self.files.reduced_bytes()
+    /// What inline reduction makes of what was written; `None` where it is not counted.
+    pub fn reduced(&self) -> Option<Reduced> {
+        self.files.reduced()
     }
 
     /// Bytes written and not flushed.

@@ -67,6 +67,7 @@ pub(super) fn resolve(
     };
     device.volatile = volatile(&device, &written.volatile, cuts, settle);
     agree(&device, written, &span, settle);
+    reduces(&device, written, (&span, source), settle);
     Some(device)
 }
 
@@ -122,7 +123,12 @@ const ORDER: &[(&str, &str)] = &[
     ("unit", "page"),
     ("unit", "buffer"),
     ("page", "block"),
+    ("reduction_granule", "reduction_unit"),
 ];
+
+/// What is compressed and kept is counted in sectors.
+const SECTOR_BYTES: f64 = 512.0;
+const OF_SECTORS: [&str; 2] = ["reduction_unit", "reduction_granule"];
 
 fn agree(device: &Device, written: &WrittenDevice, home: &Span, settle: &mut Settle<'_>) {
     let find = |name: &str| device.parameters.iter().find(|p| p.spec.name == name);
@@ -142,5 +148,34 @@ fn agree(device: &Device, written: &WrittenDevice, home: &Span, settle: &mut Set
             let cure = format!("lower `{}` or raise `{}`", low.spec.name, high.spec.name);
             settle.findings.add(at.map_or(home, |(_, at)| &at.span), message, cure);
         }
+    }
+}
+
+/// Whether what an array is to reduce can be: units of whole sectors, on a LUN that is there, by an array that reduces.
+fn reduces(device: &Device, written: &WrittenDevice, (home, source): (&Span, &LunSource), settle: &mut Settle<'_>) {
+    let said = |name: &str| written.parameters.iter().find(|(spec, _)| spec.name == name);
+    let place = |name: &str| said(name).map_or(home, |(_, at)| &at.span);
+    for name in OF_SECTORS {
+        let Some((_, at)) = said(name).filter(|(_, at)| at.value % SECTOR_BYTES != 0.0) else {
+            continue;
+        };
+        let message = format!("`{name}` is {}, no multiple of 512 bytes", Bytes(at.value as u64));
+        let cure = format!("write whole sectors: {name} = \"8KiB\"");
+        settle.findings.add(&at.span, message, cure);
+    }
+    if device.value("reduction") == 0.0 {
+        let idle = ["deduplication", "reduction_from"];
+        if let Some((spec, at)) = idle.into_iter().filter_map(said).find(|(_, at)| at.value != 0.0) {
+            let message = format!("`{}` of an array that reduces nothing", spec.name);
+            let cure = format!("write reduction = true beside it, or remove `{}`", spec.name);
+            settle.findings.add(&at.span, message, cure);
+        }
+        return;
+    }
+    let (first, luns) = (device.value("reduction_from"), source.luns() as f64);
+    if first >= luns {
+        let message = format!("`reduction_from` is {first}, and the set has {luns} LUNs, from 0: none is reduced");
+        let cure = format!("write 0 to {}", (luns - 1.0).max(0.0));
+        settle.findings.add(place("reduction_from"), message, cure);
     }
 }

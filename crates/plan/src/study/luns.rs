@@ -20,7 +20,14 @@ pub struct LunSet {
 impl LunSet {
     /// How many LUNs it has.
     pub fn count(&self) -> usize {
-        match &self.source {
+        self.source.luns()
+    }
+}
+
+impl LunSource {
+    /// How many LUNs are made of it.
+    pub fn luns(&self) -> usize {
+        match self {
             LunSource::Files { count, .. } => *count as usize,
             LunSource::Devices { paths, .. } => paths.len(),
         }

@@ -177,6 +177,17 @@ pub(crate) fn published(
     }))
 }
 
+/// What the study's publication says of the capacity of the stack that ours is mapped to.
+pub(crate) fn capacity_of(book: &Book, stack: &str) -> Vec<f64> {
+    let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
+        return Vec::new();
+    };
+    let map = Map::of(book);
+    let theirs = map.stacks.iter().find(|(ours, _)| ours == stack);
+    let of = theirs.map_or(&[][..], |(_, theirs)| source.capacity(theirs));
+    of.to_vec()
+}
+
 /// Ours for theirs, as the study's settings say.
 struct Map {
     stacks: Vec<(String, String)>,

@@ -11,5 +11,5 @@ mod source;
 pub use compare::{Agreement, MeasuredRatio, Published, PublishedFigure, PublishedRatio};
 pub use source::{Figures, Phase, PublishedError, Ratio, Setup, Source, check, find, sources};
 
-pub(crate) use compare::published;
+pub(crate) use compare::{capacity_of, published};
 pub(crate) use lines::lines;

@@ -30,6 +30,9 @@ pub struct Source {
     /// Ratios that are given in words, or cannot be made of the figures.
     #[serde(default, rename = "ratio")]
     pub ratios: Vec<Ratio>,
+    /// What an array keeps of what it is given.
+    #[serde(default)]
+    pub capacity: Vec<Capacity>,
 }
 
 /// On what a publication measured, in numbers.
@@ -108,6 +111,18 @@ pub struct Ratio {
     pub low: f64,
     /// Greatest ratio given.
     pub high: f64,
+    /// What was said.
+    pub words: String,
+}
+
+/// Bytes given to an array over bytes that it keeps.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// Of which stack.
+    pub stack: String,
+    /// As said, or as they follow from what is said.
+    pub ratios: Vec<f64>,
     /// What was said.
     pub words: String,
 }
@@ -192,6 +207,12 @@ impl Source {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// Bytes given to an array over bytes that it keeps, as said of a stack.
+    pub(crate) fn capacity(&self, stack: &str) -> &[f64] {
+        let found = self.capacity.iter().find(|one| one.stack == stack);
+        found.map_or(&[], |one| &one.ratios)
+    }
+
     /// The base of its ratios.
     pub(crate) fn base(&self) -> &str {
         self.stacks.first().map_or("", |[name, _]| name)
@@ -219,6 +240,9 @@ mod tests {
                 assert!(stack(&ratio.stack) && ratio.stack != source.base(), "{ratio:?}");
                 assert!(source.phase(&ratio.phase).is_some() && 0.0 < ratio.low && ratio.low <= ratio.high);
             }
+            for one in &source.capacity {
+                assert!(stack(&one.stack) && one.ratios.iter().all(|r| *r >= 1.0) && !one.words.is_empty());
+            }
             for phase in &source.phases {
                 assert!(phase.better == "higher" || phase.better == "lower");
                 for other in phase.against.iter().chain(&phase.base_phase) {
@@ -239,6 +263,10 @@ mod tests {
         assert_eq!(unity.mean("plain", "0 % updates"), Some(mean));
         let mean = (18854 + 18888 + 18517 + 18467 + 18729 + 18624) as f64 / 3.0;
         assert_eq!(unity.mean("compressed", "50 % updates"), Some(mean));
+        // The LUNs' own ratio, and 1.1 TB in 386.2 GB, which is another.
+        assert_eq!(unity.capacity("compressed"), [4.5, 2.85]);
+        assert!((1100.0f64 / 386.2 - 2.85).abs() < 0.005);
+        assert!(unity.capacity("plain").is_empty());
     }
 
     #[test]

@@ -26,9 +26,8 @@ pub(super) fn modelled(source: &Source<'_>) -> Option<Section> {
         of("destaged", "", |one| one.destaged_bytes, bytes),
         of("moved", "inside", |one| one.moved_bytes, bytes),
         of("held", "back s", |one| one.held_back_s, number),
+        of("processors", "busy", |one| one.processor_share, percent),
         of("unflushed", "at end", |one| one.unflushed_bytes, bytes),
-        of("written", "blocks", |one| one.kept_bytes, bytes),
-        of("reduced", "to", |one| one.physical_bytes, bytes),
         of("busy", "s", |one| one.busy_s, number),
         of("late", "us", |one| one.late_us_mean, number),
     ];

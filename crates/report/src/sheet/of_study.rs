@@ -399,4 +399,20 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["data that is nearly all zeros", "deduplicated data"],
     },
+    Rule {
+        subject: "compression",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "what the array keeps is not what the study says of its data: give the redo log LUNs of its own \
+             (`redo`), for it is filled with noise, and change `database.compressibility`",
+        take: Take::TakingPart(place::compression),
+        document: Some(Document {
+            figure: "compressibility of all that was written to the reduced LUNs of a modelled array, unit by unit \
+                 (LZ4, before granules), at the end of the last phase",
+            threshold: "15 % of the declared",
+            beyond: "",
+            why: "a capacity is one of these data; headers and rounding explain some percent",
+        }),
+        traps: &["an array that is given other data than declared"],
+    },
 ];

@@ -7,9 +7,10 @@
 use super::rule::Taken;
 use crate::analysis::Analysis;
 use crate::check::Status;
+use crate::figures::over;
 use crate::format::{bytes, number, percent};
 use crate::grouped::distinct;
-use crate::history::Book;
+use crate::history::{Book, Runs, Seen};
 use crate::ranking::rank::taking_part;
 use crate::ranking::refusals::Seeds;
 use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
@@ -323,22 +324,42 @@ pub(crate) fn alignment(book: &Book, stack: &Stack) -> Option<Taken> {
     })
 }
 
+/// A number or a share that the study declares.
+fn declared(book: &Book, key: &str) -> Option<f64> {
+    let value = book.setting(key)?.trim_matches('"');
+    let share = value
+        .strip_suffix('%')
+        .map(|percents| percents.trim().parse::<f64>().map(|p| p / 100.0));
+    share.unwrap_or_else(|| value.parse()).ok()
+}
+
+/// What an array with inline reduction found in all that was written to it, against what the study declared.
+pub(crate) fn compression(book: &Book, stack: &Stack) -> Option<Taken> {
+    let written = |run: &Seen| run.get(Measure::ArrayDistinctBytes).is_some_and(|bytes| bytes > 0.0);
+    let mut phases = book.phases.iter().rev().map(|head| book.valid(&stack.name, &head.name));
+    let last = phases.find(|runs| runs.iter().any(|run| written(run)))?;
+    let packed = |run: &Seen| over(run.get(Measure::ArrayDistinctBytes), run.get(Measure::ArrayPackedBytes));
+    let found = last.figure(packed)?.median;
+    let wanted = declared(book, "database.compressibility").unwrap_or(1.0);
+    let is_near = (wanted / (1.0 + DATA_SLACK)..=wanted * (1.0 + DATA_SLACK)).contains(&found);
+    let figure = format!(
+        "the array compresses what was written {} to 1 ({} declared)",
+        number(found),
+        number(wanted)
+    );
+    let bound = format!("within {} of the declared", percent(DATA_SLACK));
+    Some(Taken::holds(is_near, figure).against(bound))
+}
+
 /// What was found in pages of the loaded database against what the study declared.
 pub(crate) fn data(book: &Book, stack: &Stack) -> Option<Taken> {
     let number_of = |name: FactName| book.of_stack(&stack.name, name)?.number();
-    let declared = |key: &str| {
-        let value = book.setting(key)?.trim_matches('"');
-        let share = value
-            .strip_suffix('%')
-            .map(|percents| percents.trim().parse::<f64>().map(|p| p / 100.0));
-        share.unwrap_or_else(|| value.parse()).ok()
-    };
     let (packed, copied) = (
         number_of(FactName::CompressibilityFound)?,
         number_of(FactName::DuplicationFound)?,
     );
-    let wanted_packed = declared("database.compressibility").unwrap_or(1.0);
-    let wanted_copied = declared("database.duplication").unwrap_or(0.0);
+    let wanted_packed = declared(book, "database.compressibility").unwrap_or(1.0);
+    let wanted_copied = declared(book, "database.duplication").unwrap_or(0.0);
     let is_other = packed > wanted_packed * (1.0 + DATA_SLACK) || copied > wanted_copied + DATA_SLACK;
     let is_unreal = packed > COMPRESSIBILITY_MAX || copied > DUPLICATION_MAX;
     let status = match (is_other || is_unreal, wanted_packed > 1.0 || wanted_copied > 0.0) {

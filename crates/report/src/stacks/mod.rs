@@ -1,8 +1,9 @@
-//! What is known of the stacks beside their figures: databases, facts that differ, layouts, memory, modelled
-//! devices, prices.
+//! What is known of the stacks beside their figures: capacity of arrays, databases, facts that differ, layouts, memory,
+//! modelled devices, prices.
 //!
 //! Takes the gathered file, gives rows of the analysis. Prevents: two stacks compared that differ in what nobody said.
 
+pub(crate) mod capacity;
 pub(crate) mod cost;
 pub(crate) mod databases;
 pub(crate) mod differences;

@@ -36,12 +36,10 @@ pub struct ModelledDevices {
     pub moved_bytes: Option<Figure>,
     /// Seconds that requests were held back by a limit on rate, summed over requests.
     pub held_back_s: Option<Figure>,
+    /// Share of the time of an array's processors in which they worked; of the array where it is highest.
+    pub processor_share: Option<Figure>,
     /// Bytes that lay unflushed when the phase ended.
     pub unflushed_bytes: Option<Figure>,
-    /// Bytes of written blocks at the end, where the device reduces.
-    pub kept_bytes: Option<Figure>,
-    /// Bytes that inline reduction keeps for them.
-    pub physical_bytes: Option<Figure>,
     /// Seconds of device time with at least one request, summed over devices.
     pub busy_s: Option<Figure>,
     /// Microseconds that an answer came after the model's time, on average.
@@ -87,9 +85,8 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         destaged_bytes: some(&[M::ModelDestagedBytes]),
         moved_bytes: some(&[M::ModelMovedBytes]),
         held_back_s: seconds(M::ModelHeldNs),
+        processor_share: runs.measured(M::ArrayProcessorShare),
         unflushed_bytes: sum(&[M::ModelUnflushedBytes]),
-        kept_bytes: sum(&[M::ModelKeptBytes]),
-        physical_bytes: sum(&[M::ModelPhysicalBytes]),
         busy_s: seconds(M::ModelBusyNs),
         // Without times of its own a device cannot be late.
         late_us_mean: runs

@@ -231,7 +231,13 @@ fn a_flush_that_a_cut_came_into_is_never_acknowledged() {
 #[test]
 fn what_a_cut_leaves_is_counted_by_an_array_that_reduces() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-    let files = files(&dir, 1 << 20).with_reduction(PAGE as u32);
+    let spec = ReductionSpec {
+        unit_bytes: PAGE as u32,
+        granule_bytes: SECTOR as u32,
+        from_lun: 0,
+        deduplicates: true,
+    };
+    let files = files(&dir, 1 << 20).with_reduction(Some(spec));
     for nth in 0..PAGES as u64 {
         files.write(0, nth * PAGE as u64, &[1; PAGE]).unwrap();
     }
@@ -239,7 +245,8 @@ fn what_a_cut_leaves_is_counted_by_an_array_that_reduces() {
     let (held, lost) = files.lose(1, PAGE as u32).unwrap();
     assert!(held > lost);
     // A page of one byte compresses to a sector, and all of them are one.
-    assert_eq!(files.reduced_bytes(), Some((held - lost, SECTOR_BYTES)));
+    let reduced = files.reduced().expect("it is counted");
+    assert_eq!((reduced.asked_bytes, reduced.stored_bytes), (held - lost, SECTOR_BYTES));
 }
 
 #[test]

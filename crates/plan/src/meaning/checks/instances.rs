@@ -57,10 +57,9 @@ fn of_stack(written: &WrittenStudy, (w, stack): (&WrittenStack, &Stack), study: 
 }
 
 fn of_phase(w: &WrittenPhase, kind: &PhaseKind, findings: &mut Findings) {
-    let what = match (kind.copy(), kind.rebalance(), kind.cut()) {
-        (Some(_), ..) => "a copy",
-        (_, Some(_), _) => "a rebalance under several instances",
-        (.., Some(_)) => "a power cut or a kill under several instances",
+    let what = match (kind.copy(), kind.cut()) {
+        (Some(_), _) => "a copy",
+        (_, Some(_)) => "a power cut or a kill under several instances",
         _ => return,
     };
     let message = format!("{what} is not in this version: one process alone can run it");
