@@ -34,10 +34,10 @@ fn replay() {
 }
 
 /// Power at each write and flush of it, and a kill of the owner, of the other or of both at each step. In everyday size
-/// each seventh.
+/// one of 23.
 #[test]
 fn a_rebalance_under_both_is_cut_at_every_step() {
-    let stride = sized(7, 1) as usize;
+    let stride = sized(23, 1) as usize;
     let mut cuts = 0;
     for seed in 0..sized(2, 4) {
         let course = rebalance_cut(seed, None).unwrap_or_else(|what| panic!("seed {seed}, uncut: {what}"));
@@ -56,7 +56,7 @@ fn a_rebalance_under_both_is_cut_at_every_step() {
         }
     }
     eprintln!("{cuts} cuts");
-    assert!(cuts > 500, "only {cuts} cuts");
+    assert!(cuts > 100, "only {cuts} cuts");
 }
 
 /// Without having been admitted it is opened whole, as it was or as it is, or not at all.

@@ -3,10 +3,10 @@
 //!
 //! | step | the owner | another instance |
 //! | --- | --- | --- |
-//! | 1 | holds the extents of a batch and tells it | keeps back writes to them; answers when its older requests have ended |
+//! | 1 | holds the extents of a batch, tells that | keeps back writes; answers when its older requests have ended |
 //! | 2 | has all answers: copies, and flushes what it wrote | reads at the old places |
 //! | 3 | commits the new places to the journal: this is the moment | reads at the old places |
-//! | 4 | tells the new places | publishes them, sends what it kept back; answers when its older requests have ended |
+//! | 4 | tells the new places | publishes them, sends what it kept back; answers as in 1 |
 //! | 5 | has all answers: the old places are free | |
 //!
 //! What is told is numbered by the owner's epoch, and another instance counts as one more seat on the owner's board

@@ -76,8 +76,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// What it must be told, in order: to be handed to [`Group::hear`] in its process, in pieces of any size. Empty: nothing
-    /// new.
+    /// What it must be told, in order: to be handed to [`Group::hear`] in its process, in pieces of any size. Empty:
+    /// nothing new.
     pub fn notices(&self) -> Vec<u8> {
         std::mem::take(&mut *queue(&self.link))
     }
@@ -112,8 +112,9 @@ impl Drop for Follower {
 }
 
 impl<P: Port> Group<P> {
-    /// Lets another instance follow: it opens the group frozen ([`Group::mount_frozen`]) after this, in a process of its
-    /// own, and hears everything that is told from now on. Nothing moves without its answers.
+    /// Lets another instance follow: it opens the group frozen ([`Group::mount_frozen`]) after this, in a process of
+    /// its own, and hears everything that is told from now on. Nothing moves without its answers. A rebalance that
+    /// begins before it has opened the group keeps it from doing so.
     ///
     /// # Errors
     /// [`GroupError::Frozen`] where the group is not open to be changed, [`GroupError::Refused`] for a mirrored group,
