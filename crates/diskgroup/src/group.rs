@@ -167,8 +167,23 @@ impl<P: Port> Group<P> {
         }
     }
 
-    fn core(&self) -> MutexGuard<'_, Core<P>> {
+    pub(crate) fn core(&self) -> MutexGuard<'_, Core<P>> {
         locked(&self.core)
+    }
+
+    pub(crate) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// An error while somebody has files of the group open, here or in another instance.
+    fn must_be_idle(&self, cure: &str) -> Result<(), GroupError> {
+        let what = match (self.board.ports(), self.board.followers()) {
+            (0, 0) => return Ok(()),
+            (0, others) => format!("{others} other instances have the group open"),
+            (ports, _) => format!("{ports} ports have files of the group open"),
+        };
+        let cure = cure.to_owned();
+        Err(GroupError::Busy { what, cure })
     }
 
     /// Makes a group on files of a port and opens it. The port becomes the group's own: it needs at least
@@ -195,8 +210,9 @@ impl<P: Port> Group<P> {
 
     /// Opens a group that another process has open, without the right to change it: no file can be made, grow or go, no
     /// disk joins or leaves, and nothing is replayed or mended. Ports on it read and write the files that are there.
-    /// The owner must change nothing while this group is open: an extent that it moved would be read and written where
-    /// it was. A group with mirrored files is refused, for their writes change the metadata.
+    /// The owner must move nothing while this group is open, unless it has admitted this instance before
+    /// ([`Group::admit`]) and this one hears what it tells: an extent that it moved would be read and written where it
+    /// was. A group with mirrored files is refused, for their writes change the metadata.
     ///
     /// # Errors
     /// As [`Group::mount`]; [`GroupError::Refused`], [`GroupError::Busy`] when the owner changed something meanwhile.
@@ -267,7 +283,7 @@ impl<P: Port> Group<P> {
     /// Deletes a file that no port has open.
     ///
     /// # Errors
-    /// [`GroupError::NoFile`], [`GroupError::Busy`].
+    /// [`GroupError::NoFile`]; [`GroupError::Busy`], also while another instance may have it open.
     pub fn delete_file(&self, name: &str) -> Result<(), GroupError> {
         let mut core = self.core();
         let number = core.file_named(name)?;
@@ -420,12 +436,7 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Busy`] while ports are open.
     pub fn check_watched(&self, repair: bool, tell: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, GroupError> {
-        if self.board.ports() > 0 {
-            return Err(GroupError::Busy {
-                what: format!("{} ports have files of the group open", self.board.ports()),
-                cure: "close them first: a check compares copies that nobody may change meanwhile".into(),
-            });
-        }
+        self.must_be_idle("close them first: a check compares copies that nobody may change meanwhile")?;
         self.core().check(repair, tell)
     }
 
@@ -508,12 +519,7 @@ impl<P: Port> Group<P> {
     /// [`GroupError::Busy`] while ports are open; [`GroupError::NotDurable`] when a file has data that a flush did not
     /// make durable anywhere: everything else is in order.
     pub fn close(self) -> Result<Option<P>, GroupError> {
-        if self.board.ports() > 0 {
-            return Err(GroupError::Busy {
-                what: format!("{} ports have files of the group open", self.board.ports()),
-                cure: "close them first".into(),
-            });
-        }
+        self.must_be_idle("close them first")?;
         {
             let mut core = self.core();
             core.alive()?;

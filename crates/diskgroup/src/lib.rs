@@ -6,6 +6,8 @@
 //! engine runs on it unchanged. [`Upkeep`] moves extents when disks come and go, copies what a disk missed while it was
 //! away, and mends bad copies.
 //!
+//! Several processes may have a group open: one owns it, the others have it open frozen and follow ([`Follower`]).
+//!
 //! What holds it together: every change of metadata is one transaction of a journal; a write is acknowledged when all
 //! live copies have it, or the journal says which one has not. The layout on disk stands in the doc comments of the
 //! types that are written, and in `docs/disk-group.md`.
@@ -18,6 +20,7 @@ mod planted;
 mod port;
 #[doc(hidden)]
 pub mod readers;
+mod sharing;
 mod upkeep;
 mod uuid;
 mod verify;
@@ -37,6 +40,7 @@ pub use metadata::mount::{MountOptions, Mounted};
 pub use metadata::store::MEMORY_MIN;
 pub use planted::Planted;
 pub use port::GroupPort;
+pub use sharing::telling::Follower;
 pub use upkeep::{Progress, Step, Upkeep};
 pub use uuid::Uuid;
 pub use verify::Verify;

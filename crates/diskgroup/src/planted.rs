@@ -70,6 +70,14 @@ targets::planted_bugs! {
         MoveUnguarded,
         /// The old place of a moved extent is given away while reads of it are in flight.
         FreedTooEarly,
+        /// Another instance does not hear that an extent is held before the copying begins.
+        OthersNotAsked,
+        /// The old place of a moved extent is given away before another instance knows the new one.
+        ReusedUntold,
+        /// Who opens a group frozen does not look whether it changed meanwhile.
+        FrozenReadOnce,
+        /// Of what the owner tells, another instance reads the first half.
+        NoticeHalfRead,
         /// A dropped disk is released before it is empty.
         ReleasedFull,
         /// A disk comes back without getting its metadata anew.

@@ -18,4 +18,5 @@ mod machine;
 mod planted;
 mod repairs;
 mod seeds;
+mod sharing;
 mod two_groups;

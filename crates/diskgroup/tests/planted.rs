@@ -3,7 +3,9 @@
 //! `cargo test -p diskgroup --features planted --test integration planted::`. Prevents: crash and fault tests that
 //! can't fail.
 
+use crate::seeds::meddled::meddled_seed;
 use crate::seeds::repairs::repair_seed;
+use crate::seeds::sharing::sharing_seed;
 use crate::seeds::{crash_seed, fault_seed};
 use diskgroup::{Planted, Redundancy};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +39,9 @@ const OF_REPAIRS: [Planted; 7] = [
     Planted::OtherPiecesForgotten,
 ];
 
+/// Bugs of what the owner tells another instance.
+const OF_SHARING: [Planted; 3] = [Planted::OthersNotAsked, Planted::ReusedUntold, Planted::NoticeHalfRead];
+
 fn repairs(seed: u64) -> Result<(), String> {
     repair_seed([Redundancy::Normal, Redundancy::High][seed as usize % 2], seed)
 }
@@ -45,7 +50,12 @@ fn repairs(seed: u64) -> Result<(), String> {
 fn caught_at(bug: Planted) -> Option<(u64, String)> {
     Planted::plant(Some(bug));
     let caught = (0..SEEDS_MAX).find_map(|seed| {
-        let run = if OF_REPAIRS.contains(&bug) { repairs } else { one };
+        let run = match bug {
+            _ if OF_REPAIRS.contains(&bug) => repairs,
+            Planted::FrozenReadOnce => meddled_seed,
+            _ if OF_SHARING.contains(&bug) => sharing_seed,
+            _ => one,
+        };
         let result = std::panic::catch_unwind(|| run(seed));
         let what = result.unwrap_or_else(|_| Err("panicked".into())).err()?;
         Some((seed, what))
@@ -88,6 +98,8 @@ fn the_group_without_a_bug_passes_the_same_seeds() {
     for seed in 0..200 {
         one(seed)
             .and_then(|()| repairs(seed))
+            .and_then(|()| sharing_seed(seed))
+            .and_then(|()| meddled_seed(seed))
             .unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     }
 }

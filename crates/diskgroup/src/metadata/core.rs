@@ -14,6 +14,7 @@ use crate::metadata::space::{Orphan, Owner, Run, Space};
 use crate::metadata::store::Store;
 use crate::planted::Planted;
 use crate::port::board::Board;
+use crate::sharing::hearing::Hearing;
 use crate::uuid::Uuid;
 use crate::verify::Verify;
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,6 +110,8 @@ pub(crate) struct Core<P> {
     pub(crate) dead: Option<String>,
     /// Opened beside the owner of the metadata, in another process: nothing here may change them.
     pub(crate) frozen: bool,
+    /// What that owner told, where it is so.
+    pub(crate) hearing: Hearing,
     /// Extents (file, extent) whose copies could not be made equal: their regions stay recorded as dirty until they
     /// are.
     pub(crate) unequal: BTreeSet<(u32, u32)>,

@@ -360,6 +360,13 @@ impl<P: Port> Core<P> {
             });
         }
         let entry = file.entry;
+        let followers = self.board.followers();
+        if file.state == FileState::Live && followers > 0 {
+            return Err(GroupError::Busy {
+                what: format!("file {} may be open in {followers} other instances", file.name),
+                cure: "end them first".into(),
+            });
+        }
         if file.state == FileState::Live {
             let mut change = self.begin()?;
             self.files.get_mut(&number).expect("just seen").state = FileState::Deleting;

@@ -236,7 +236,8 @@ impl<P: Port> Core<P> {
                 "a rebalance is under way, which changes the maps",
                 "wait until it is done",
             )),
-            () if !core.trouble.is_empty() => Some((
+            // A disk that was released, in the middle of which the power failed, is no disk of the group.
+            () if core.trouble.iter().any(|number| core.disks.contains_key(number)) => Some((
                 "a header of a disk is damaged",
                 "mount the group as its owner first: that mends it",
             )),
@@ -252,7 +253,8 @@ impl<P: Port> Core<P> {
         let all = candidates(&mut core.store, options)?;
         let (group, found) = choose(all, options)?;
         let chain = newest_journal(&mut core.store, group, &found)?;
-        if group != core.group || (chain.incarnation, chain.sequence) != newest {
+        let changed = group != core.group || (chain.incarnation, chain.sequence) != newest;
+        if changed && !Planted::FrozenReadOnce.on() {
             return Err(GroupError::Busy {
                 what: "the group was changed while it was opened frozen".into(),
                 cure: "open it while its owner changes nothing".into(),

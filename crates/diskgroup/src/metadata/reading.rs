@@ -259,6 +259,11 @@ impl<P: Port> Core<P> {
         }
         let map = FileMap::new(file.number, &file.name, file.copies, file.fine, units as usize);
         map.set_length(file.size);
+        if file.copies == 1 {
+            // Copies of mirrored files were compared and flushed where a write may have been under way.
+            let disks = (0..DISKS_MAX).filter(|disk| file.load[usize::from(*disk)][0] > 0);
+            map.inherit(disks);
+        }
         file.map = Arc::new(map);
         if self.files.insert(file.number, file).is_some() {
             return Err(GroupError::damaged(format!(

@@ -9,6 +9,8 @@
 
 use crate::layout::header::DISKS_MAX;
 use crate::port::map::FileMap;
+use crate::sharing::notice::Told;
+use crate::sharing::telling::Telling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +73,8 @@ pub(crate) struct Board {
     suspects: Mutex<BTreeSet<(u32, u64)>>,
     /// Reads served from another copy after the first had failed.
     pub(crate) rescued: AtomicU64,
+    /// Other instances that follow what is published here.
+    telling: Mutex<Telling>,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -93,6 +97,7 @@ impl Board {
             read_faults: (0..DISKS_MAX).map(|_| AtomicU32::new(0)).collect(),
             suspects: Mutex::default(),
             rescued: AtomicU64::new(0),
+            telling: Mutex::default(),
         }
     }
 
@@ -102,13 +107,35 @@ impl Board {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Makes what was published before known; gives the new epoch.
+    /// Makes what was published before known, here and to other instances; gives the new epoch.
     pub(crate) fn advance(&self) -> u64 {
-        self.epoch.fetch_add(1, Ordering::SeqCst) + 1
+        let mut telling = self.telling();
+        let epoch = self.epoch.fetch_add(1, Ordering::SeqCst) + 1;
+        telling.tell(epoch);
+        epoch
     }
 
-    /// Whether no request is in flight that is older than `epoch`.
+    pub(crate) fn telling(&self) -> MutexGuard<'_, Telling> {
+        held(&self.telling)
+    }
+
+    /// An extent was published that lies or stands otherwise than before.
+    pub(crate) fn note(&self, told: Told) {
+        self.telling().note(told);
+    }
+
+    /// Other instances that have the group open.
+    pub(crate) fn followers(&self) -> usize {
+        self.telling().followers()
+    }
+
+    /// Whether no request is in flight that is older than `epoch`, of a port here or of another instance.
     pub(crate) fn all_reached(&self, epoch: u64) -> bool {
+        self.own_reached(epoch) && self.telling().all_reached(epoch)
+    }
+
+    /// Whether no request of a port here is in flight that is older than `epoch`.
+    pub(crate) fn own_reached(&self, epoch: u64) -> bool {
         let seats = held(&self.seats);
         seats.iter().all(|seat| seat.reached.load(Ordering::SeqCst) >= epoch)
     }

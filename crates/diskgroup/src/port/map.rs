@@ -1,7 +1,7 @@
 //! What the ports see of a file: for each unit where to read and where to write, as words that change in place.
 //!
 //! The owner of the metadata writes entries, every port reads them; an entry is one word, so no port ever sees half of
-//! one. Which requests may still act on an old entry is known through the epochs of [`crate::seats`]. Prevents: a lock,
+//! one. Which requests may still act on an old entry is known through the epochs of [`crate::port::board`]. Prevents: a lock,
 //! a hash or an allocation per I/O.
 
 use crate::layout::block::BLOCK;
@@ -168,6 +168,18 @@ impl FileMap {
         self.writes
             .get(unit as usize * self.copies + copy)
             .map_or(Entry::NONE, |word| Entry(word.load(Ordering::Acquire)))
+    }
+
+    /// Another process had the file before and may have left writes on these disks that nobody has flushed: so the
+    /// first flush here covers them, and what it covers is all of the file.
+    pub(crate) fn inherit(&self, disks: impl Iterator<Item = u16>) {
+        self.marks.clock.store(1, Ordering::SeqCst);
+        for disk in disks {
+            self.marks.written[usize::from(disk)].store(1, Ordering::SeqCst);
+        }
+        for unit in &self.touched {
+            unit.store(1, Ordering::SeqCst);
+        }
     }
 
     /// Records that a unit was written: its count.

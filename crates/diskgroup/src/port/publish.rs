@@ -7,6 +7,7 @@ use crate::layout::file::{LEAF_EXTENTS, Pointer};
 use crate::metadata::core::Core;
 use crate::planted::Planted;
 use crate::port::map::{Entry, FileMap};
+use crate::sharing::notice::Told;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use targets::Port;
@@ -59,6 +60,7 @@ impl<P: Port> Core<P> {
             first |= Entry::HELD;
         }
         let dirty = file.leaves[(extent / LEAF_EXTENTS) as usize].dirty;
+        let mut changed = false;
         if file.copies > 1 && !dirty && !Planted::IntentLeftOut.on() {
             first |= Entry::CLEAN;
         }
@@ -73,8 +75,20 @@ impl<P: Port> Core<P> {
                     file.map.reads[unit].store(word, Ordering::Release);
                 }
                 word |= if copy == 0 { first } else { 0 };
-                file.map.writes[unit * file.copies + copy].store(word, Ordering::Release);
+                let was = file.map.writes[unit * file.copies + copy].swap(word, Ordering::AcqRel);
+                changed |= was != word;
             }
+        }
+        let slot = self.disks.get(&pointers[0].disk).and_then(Disk::live);
+        if let (true, Some(slot)) = (changed && file.copies == 1, slot) {
+            self.board.note(Told {
+                file: number,
+                extent,
+                disk: pointers[0].disk,
+                slot: slot.0,
+                au: pointers[0].au,
+                held: self.held.contains(&(number, extent)),
+            });
         }
     }
 

@@ -148,7 +148,7 @@ impl<P: Port> Upkeep<P> {
         match self.phase {
             Phase::Idle => self.begin_batch(block),
             Phase::Holding(epoch) => {
-                if !self.board.all_reached(epoch) && !Planted::MoveUnguarded.on() {
+                if !self.board.all_reached(epoch) && !self.is_careless(epoch) {
                     return self.pause(block);
                 }
                 let core = locked(&self.core);
@@ -182,6 +182,11 @@ impl<P: Port> Upkeep<P> {
         }
     }
 
+    /// A planted bug: it begins to copy without having asked everybody.
+    fn is_careless(&self, epoch: u64) -> bool {
+        Planted::MoveUnguarded.on() || Planted::OthersNotAsked.on() && self.board.own_reached(epoch)
+    }
+
     fn pause(&mut self, block: bool) -> Result<Step, GroupError> {
         if block {
             let until = self.port.now() + LOOK_AGAIN_NS;
@@ -195,7 +200,7 @@ impl<P: Port> Upkeep<P> {
         let board = &self.board;
         let (done, kept) = std::mem::take(&mut self.limbo)
             .into_iter()
-            .partition(|l| board.all_reached(l.epoch));
+            .partition(|l| board.all_reached(l.epoch) || Planted::ReusedUntold.on() && board.own_reached(l.epoch));
         self.limbo = kept;
         let done: Vec<Limbo> = done;
         if done.is_empty() {

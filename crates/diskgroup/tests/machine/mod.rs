@@ -6,6 +6,7 @@
 pub(crate) mod content;
 pub(crate) mod life;
 pub(crate) mod oracle;
+pub(crate) mod pair;
 pub(crate) mod scenario;
 pub(crate) mod scratch;
 pub(crate) mod survey;
@@ -169,6 +170,14 @@ impl Machine {
         shared.sort();
     }
 
+    /// Whether one of these windows has requests in flight, also if nobody waits for them any more.
+    pub(crate) fn has_in_flight(&self, windows: &[usize]) -> bool {
+        let shared = self.0.borrow();
+        let sent = shared.sent.iter().flatten().map(|sent| sent.window);
+        let late = shared.late.iter().map(|late| late.1.window);
+        sent.chain(late).any(|window| windows.contains(&window))
+    }
+
     /// The disk forgets what was not flushed. Gives false while it has requests in flight.
     pub(crate) fn cycle(&self, disk: u16, seed: u64) -> bool {
         let mut shared = self.0.borrow_mut();
@@ -238,7 +247,7 @@ impl Shared {
     }
 }
 
-/// One port of the machine.
+/// One port of the machine. What it has in flight when it is dropped goes on, as I/O of a process that was killed.
 pub(crate) struct Window {
     shared: Rc<RefCell<Shared>>,
     id: usize,
@@ -246,6 +255,12 @@ pub(crate) struct Window {
     depth: usize,
     /// Some of its reads begin late.
     slow: bool,
+}
+
+impl Window {
+    pub(crate) fn id(&self) -> usize {
+        self.id
+    }
 }
 
 impl Port for Window {

@@ -1,7 +1,9 @@
 //! What one seed does, and how many are run: shared by the tests that must pass and the test of planted bugs that must
 //! not.
 
+pub(crate) mod meddled;
 pub(crate) mod repairs;
+pub(crate) mod sharing;
 
 use crate::machine::life::{Life, Trouble};
 use crate::machine::oracle::Oracle;
