@@ -237,8 +237,8 @@ WHERE l_shipmode IN ('{1}', '{2}') AND l_receiptdate >= '{3}' AND l_receiptdate 
 GROUP BY l_shipmode
 ORDER BY l_shipmode";
 
-// SQLite would make an index of the orders for the join below, comments and all, and wait hundreds of thousands of times
-// for its pages.
+// SQLite would make an index of the orders for the join below, comments and all, and wait for its pages hundreds of
+// thousands of times.
 const CUSTOMERS_BY_ORDERS_GROUPED: &str = "\
 WITH ordered AS (
   SELECT o_custkey AS customer, COUNT(*) AS orders

@@ -1,8 +1,8 @@
 //! What the ports see of a file: for each unit where to read and where to write, as words that change in place.
 //!
 //! The owner of the metadata writes entries, every port reads them; an entry is one word, so no port ever sees half of
-//! one. Which requests may still act on an old entry is known through the epochs of [`crate::port::board`]. Prevents: a lock,
-//! a hash or an allocation per I/O.
+//! one. Which requests may still act on an old entry is known through the epochs of [`crate::port::board`]. Prevents: a
+//! lock, a hash or an allocation per I/O.
 
 use crate::layout::block::BLOCK;
 use crate::layout::header::DISKS_MAX;

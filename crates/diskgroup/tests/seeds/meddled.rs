@@ -1,5 +1,5 @@
-//! A group that its owner changes while somebody opens it frozen without having been admitted: at each I/O of the opening
-//! in turn, a disk is dropped and emptied.
+//! A group that its owner changes while somebody opens it frozen without having been admitted: at each I/O of the
+//! opening in turn, a disk is dropped and emptied.
 
 use crate::machine::scenario::AU;
 use crate::machine::{Machine, Window};

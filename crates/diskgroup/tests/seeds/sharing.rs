@@ -1,5 +1,5 @@
-//! What one seed of an owner and another instance does: crashes of either or both while extents move, each followed by a
-//! mount that must find everything; and a rebalance that is cut at a given place.
+//! What one seed of an owner and another instance does: crashes of either or both while extents move, each followed by
+//! a mount that must find everything; and a rebalance that is cut at a given place.
 
 use super::arm;
 use crate::machine::life::Trouble;

@@ -22,8 +22,8 @@ pub(crate) const RULES: &[Rule] = &[
             beyond: "INVALID: a cache served it, or the engine requested under 1 MiB, so its own cache did the \
                  work. SUSPECT: between the thresholds, or unknown. NOTE: one direction has no count (SQLite's \
                  writes through the page cache) and the other met a device; or `rank_cached` asks for what memory \
-                 does, and the budget was enforced and kept; or files are served, by storage and memory together. The line is in doubt exactly when the ranking refuses \
-                 the phase for it",
+                 does, and the budget was enforced and kept; or files are served, by storage and memory together. The \
+                 line is in doubt exactly when the ranking refuses the phase for it",
             why: "not 100 %: Assay reads the counters of engine and devices one after the other",
         }),
         traps: &[
@@ -140,8 +140,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "lower `rate`: this stack cannot do it, and its latency is that of an endless queue",
         take: Take::Cell(|at| at.unsent()),
         document: Some(Document {
-            figure: "share of due operations that were never sent. No line for a ramp of loads: its table has the share of \
-                 each point",
+            figure: "share of due operations that were never sent. No line for a ramp of loads: its table has the share \
+                 of each point",
             threshold: "",
             beyond: "",
             why: "those that got through waited in an endless queue",
