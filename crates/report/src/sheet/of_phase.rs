@@ -140,8 +140,7 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "lower `rate`: this stack cannot do it, and its latency is that of an endless queue",
         take: Take::Cell(|at| at.unsent()),
         document: Some(Document {
-            figure: "share of due operations that were never sent. No line for a ramp of loads: its table has the share \
-                 of each point",
+            figure: "share of due operations that were never sent. No line for a ramp: its table has it for each point",
             threshold: "",
             beyond: "",
             why: "those that got through waited in an endless queue",
