@@ -115,4 +115,9 @@ if [ "$ended" = 124 ] || [ "$ended" = 137 ]; then
 fi
 echo "the guest ended without a word (status $ended); its boot said:" >&2
 tail -n 20 "$own/boot" "$own/console" >&2
+# Its kernel restores a program's registers from a buffer that those of AMX do not fit into.
+if grep -qw amx_tile /proc/cpuinfo && grep -q put_fp_registers "$own/boot" "$own/console"; then
+  echo "this host's processor has AMX, and this User-mode Linux can't start a program on it: use another host" >&2
+  exit 75
+fi
 exit 3
