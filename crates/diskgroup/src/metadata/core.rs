@@ -14,7 +14,7 @@ use crate::metadata::space::{Orphan, Owner, Run, Space};
 use crate::metadata::store::Store;
 use crate::planted::Planted;
 use crate::port::board::Board;
-use crate::sharing::hearing::Hearing;
+use crate::sharing::heard::Hearing;
 use crate::uuid::Uuid;
 use crate::verify::Verify;
 use std::collections::{BTreeMap, BTreeSet};

@@ -14,7 +14,7 @@ use crate::metadata::placement::NewExtent;
 use crate::metadata::space::{FIRST_FILE, META_FILE, Owner, Space};
 use crate::metadata::store::Store;
 use crate::port::board::Board;
-use crate::sharing::hearing::Hearing;
+use crate::sharing::heard::Hearing;
 use crate::uuid::Uuid;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -9,8 +9,8 @@
 
 use crate::layout::header::DISKS_MAX;
 use crate::port::map::FileMap;
+use crate::sharing::links::Telling;
 use crate::sharing::notice::Told;
-use crate::sharing::telling::Telling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -12,20 +12,9 @@ use crate::metadata::core::Core;
 use crate::metadata::create::look;
 use crate::metadata::files::count;
 use crate::metadata::space::Space;
-use crate::sharing::notice::{Notice, Stream, Told};
-use std::collections::VecDeque;
+use crate::sharing::notice::{Notice, Told};
 use std::sync::atomic::Ordering;
 use targets::{FileId, Port};
-
-/// What was heard, and what is not answered yet.
-#[derive(Default)]
-pub(crate) struct Hearing {
-    stream: Stream,
-    /// Number of the last notice.
-    last: u64,
-    /// Notices, each with the epoch of this instance's own board that its ports must have reached.
-    due: VecDeque<(u64, u64)>,
-}
 
 impl<P: Port> Group<P> {
     /// Takes over what the owner tells ([`crate::Follower::notices`]), in a group that is open frozen.

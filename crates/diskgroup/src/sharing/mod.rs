@@ -14,6 +14,8 @@
 //! moment leaves the extents where they were, a crash after it where they are going. At neither time has anybody else
 //! a claim on either place. Prevents: an extent that is reused while another instance reads or writes it there.
 
+pub(crate) mod heard;
 pub(crate) mod hearing;
+pub(crate) mod links;
 pub(crate) mod notice;
 pub(crate) mod telling;

@@ -7,66 +7,10 @@ use crate::error::GroupError;
 use crate::group::Group;
 use crate::metadata::core::Redundancy;
 use crate::port::board::Board;
-use crate::sharing::notice::{Notice, Told};
-use std::collections::BTreeMap;
+use crate::sharing::links::{Link, queue};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use targets::Port;
-
-/// One instance that follows.
-struct Link {
-    /// It has no request in flight that is older than this epoch of the owner.
-    reached: AtomicU64,
-    /// Notices that nobody has fetched yet.
-    queue: Mutex<Vec<u8>>,
-    /// Nobody fetches them any more, and yet the instance may be at work.
-    deaf: AtomicBool,
-}
-
-/// All of them.
-#[derive(Default)]
-pub(crate) struct Telling {
-    links: Vec<Arc<Link>>,
-    /// Extents that were published since the last epoch began.
-    changed: BTreeMap<(u32, u32), Told>,
-}
-
-fn queue(link: &Link) -> MutexGuard<'_, Vec<u8>> {
-    // Bytes are added whole, so a panic elsewhere does not spoil them.
-    link.queue.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Telling {
-    pub(crate) fn note(&mut self, told: Told) {
-        if !self.links.is_empty() {
-            self.changed.insert((told.file, told.extent), told);
-        }
-    }
-
-    /// Tells everybody what changed up to this epoch.
-    pub(crate) fn tell(&mut self, number: u64) {
-        if self.links.is_empty() {
-            self.changed.clear();
-            return;
-        }
-        let extents = std::mem::take(&mut self.changed).into_values().collect();
-        let bytes = Notice { number, extents }.encode();
-        for link in self.links.iter().filter(|link| !link.deaf.load(Ordering::SeqCst)) {
-            queue(link).extend_from_slice(&bytes);
-        }
-    }
-
-    pub(crate) fn followers(&self) -> usize {
-        self.links.len()
-    }
-
-    /// Whether no request of theirs is in flight that is older than `epoch`.
-    pub(crate) fn all_reached(&self, epoch: u64) -> bool {
-        self.links
-            .iter()
-            .all(|link| link.reached.load(Ordering::SeqCst) >= epoch)
-    }
-}
 
 /// Another instance that has the group open frozen, as the owner sees it. Made by [`Group::admit`]. Dropped without
 /// [`Follower::ended`] it counts as at work for ever: nothing that it may use is moved or given away.

@@ -4,7 +4,6 @@
 //! sections, and a table in them is a list of columns. Prevents: two forms that say two things.
 
 mod answer;
-mod capacity;
 mod changes;
 mod cost;
 mod databases;
@@ -46,7 +45,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         phases::section(&source),
         file.and_then(|file| file.over_time()),
         layouts::section(&source),
-        capacity::section(&source),
+        storage::capacity::section(&source),
         storage::modelled(&source),
         storage::memory(&source),
         verdicts::verdicts(&source),

@@ -3,10 +3,10 @@
 //! Takes the rows of the analysis, gives a section. Prevents: a published ratio of one array beside ours without the
 //! word that its data were others.
 
-use super::source::Source;
 use crate::document::{Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, number, percent, ratio};
+use crate::sections::source::Source;
 use crate::stacks::capacity::Capacity;
 
 /// How it is to be read.
@@ -14,7 +14,7 @@ const READ: &str = "Written: all that was ever written, what was overwritten cou
     space back, so LUNs that have left a group keep theirs. Ratio: written over kept, in whole granules. Compressed: \
     what the compressor found in the data.";
 
-pub(super) fn section(source: &Source<'_>) -> Option<Section> {
+pub(in crate::sections) fn section(source: &Source<'_>) -> Option<Section> {
     let rows = &source.analysis.capacity;
     if rows.is_empty() {
         return None;

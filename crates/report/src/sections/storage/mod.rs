@@ -3,10 +3,12 @@
 //! Takes both from the analysis, gives a section each. Prevents: a model's word without its witness, and a stack that
 //! is fast by the memory it takes.
 
-use super::source::Source;
+pub(super) mod capacity;
+
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, number, percent};
+use crate::sections::source::Source;
 use crate::stacks::memory::MemoryOfStack;
 use crate::stacks::modelled::ModelledDevices;
 

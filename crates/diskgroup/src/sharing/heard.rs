@@ -1,0 +1,14 @@
+//! What an instance has heard of the owner, and has not answered yet.
+
+use crate::sharing::notice::Stream;
+use std::collections::VecDeque;
+
+/// What was heard, and what is not answered yet.
+#[derive(Default)]
+pub(crate) struct Hearing {
+    pub(super) stream: Stream,
+    /// Number of the last notice.
+    pub(super) last: u64,
+    /// Notices, each with the epoch of this instance's own board that its ports must have reached.
+    pub(super) due: VecDeque<(u64, u64)>,
+}
