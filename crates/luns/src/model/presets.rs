@@ -75,13 +75,13 @@ pub fn presets() -> &'static [Preset] {
             model: "array",
             what: "an all-flash array of 2017 with two processors of twelve cores, which are its limit: 79,500 reads a \
                 second, and 57,000 of data that it compresses",
-            source: "EMC Unity 600F with two 12-core processors (vendor's list of models, OE 4.1), measured \
-                with SLOB by the publication unity-2017. Processor time of a read, a write, compressing \
-                and reading a compressed unit are solved from its means without updates and with 50 % \
-                (tests 1 to 3, 7 to 12 and 16 to 18), as if processors alone were the limit; its tests \
-                with 30 % follow within 1 %. Latencies beside that (read 0.4 ms, 99 % below 0.8 ms; \
-                write 0.3 ms, 99 % below 0.6 ms), 256 reads at a time, 64 MiB of protected write cache, \
-                destaging at 2 GB/s, units of 8 KiB and granules of 512 bytes are assumptions",
+            source: "EMC Unity 600F with two 12-core processors (vendor's list of models, OE 4.1), measured with \
+                SLOB by the publication unity-2017. Processor time of a read, a write, compressing and \
+                reading a compressed unit are solved from its means without updates and with 50 % (tests 1 \
+                to 3, 7 to 12 and 16 to 18), as if processors alone were the limit; its tests with 30 % \
+                follow within 1 %. Latencies beside that (read 0.4 ms, 99 % below 0.8 ms; write 0.3 ms, 99 % \
+                below 0.6 ms), 256 reads at a time, 64 MiB of protected write cache, destaging at 2 GB/s, \
+                units of 8 KiB and granules of 512 bytes are assumptions",
         },
     ]
 }
