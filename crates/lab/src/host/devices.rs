@@ -14,7 +14,7 @@ pub(crate) struct Devices {
     pub(crate) notes: Vec<String>,
     /// No device can be seen: memory, a network, something that hides it.
     pub(crate) hidden: bool,
-    /// All places lie in main memory: what is asked there meets no device.
+    /// All places lie in main memory and on no device, not even a RAM disk: what is asked there meets none.
     pub(crate) in_memory: bool,
 }
 
@@ -30,7 +30,7 @@ impl Devices {
         };
         for place in places {
             let lineage: Lineage = observers::lineage(place)?;
-            devices.in_memory &= lineage.backing == Backing::Memory;
+            devices.in_memory &= is_in_memory(&lineage);
             devices.hidden |= lineage.backing != Backing::Devices;
             if let Some(level) = lineage.levels.first() {
                 devices.near.extend(level.devices.iter().cloned());
@@ -60,5 +60,36 @@ impl Devices {
         all.sort();
         all.dedup();
         all
+    }
+}
+
+/// A RAM disk, and a loop device on a file in memory, are devices that count; what they move meets no storage.
+fn is_in_memory(lineage: &Lineage) -> bool {
+    lineage.backing == Backing::Memory && lineage.levels.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use observers::Level;
+
+    #[test]
+    fn a_device_in_memory_is_no_storage_and_is_not_taken_for_none() {
+        let lineage = |levels: Vec<Level>, backing| Lineage {
+            path: PathBuf::from("/somewhere"),
+            file_system: None,
+            levels,
+            lowest: Vec::new(),
+            backing,
+            notes: Vec::new(),
+        };
+        let zram = || {
+            vec![Level {
+                devices: vec!["zram0".to_string()],
+            }]
+        };
+        assert!(is_in_memory(&lineage(Vec::new(), Backing::Memory)), "tmpfs");
+        assert!(!is_in_memory(&lineage(zram(), Backing::Memory)), "a RAM disk");
+        assert!(!is_in_memory(&lineage(Vec::new(), Backing::Network)), "NFS");
     }
 }
