@@ -128,7 +128,7 @@ fn drawn(block: &BlockDone<'_>) -> String {
     }
 }
 
-/// The block in one line.
+/// The block in a line, and the leading comparison folded below it.
 fn line(block: &BlockDone<'_>) -> String {
     let mut line = format!(
         "block {} of {}: done in {:.1} s",
@@ -144,7 +144,12 @@ fn line(block: &BlockDone<'_>) -> String {
         line.push_str(&format!("; {decided} of {of} decided"));
     }
     if let Some(leading) = block.analysis.leading() {
-        line.push_str(&format!("; {}: {}", escaped(&leading.name()), leading.words()));
+        let words = format!("{}: {}", escaped(&leading.name()), leading.words());
+        let indent = textwrap::Options::new(WIDTH)
+            .initial_indent("  ")
+            .subsequent_indent("  ");
+        line.push('\n');
+        line.push_str(&textwrap::fill(&words, indent));
     }
     line
 }

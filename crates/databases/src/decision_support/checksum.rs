@@ -1,11 +1,10 @@
 //! Is what was loaded what was generated? A row count and a sum for each column.
 //!
-//! Takes rows on their way into a database, and afterwards the database's own sums over the same expression; says which
-//! column differs. Each value counts with a weight of its row's key, so that values in each other's rows are seen too.
+//! Takes rows on their way into a database, and afterwards what the database has of them: PostgreSQL sums the same
+//! expression itself, SQLite hands out its rows. Says which column differs. Each value counts with a weight of its row's key, so that values in each other's rows are seen too.
 //! Of a text its length counts, and one letter at a place that the key chooses. Prevents: answers of a database that
 //! lost a row when it was loaded.
 
-use super::question::Dialect;
 use super::schema::{ColumnKind, Table};
 use jiff::civil::Date;
 use thiserror::Error;
@@ -30,6 +29,15 @@ pub struct Held {
     pub rows: i64,
     /// A sum for each column, in order.
     pub sums: Vec<i128>,
+}
+
+/// A cell as a database hands it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept<'a> {
+    /// A number; money and rates in hundredths.
+    Whole(i64),
+    /// Text, or a day.
+    Text(&'a str),
 }
 
 /// A difference between what was generated and what a database holds.
@@ -81,6 +89,28 @@ impl Checksums {
         cells.next().is_none().then_some(())
     }
 
+    /// Counts a row that a database hands out, as [`Checksums::add`] counts it. `None`: it is no row of the table.
+    #[must_use]
+    pub(crate) fn add_kept<'a>(&mut self, cell: impl Fn(usize) -> Option<Kept<'a>>) -> Option<()> {
+        let Some(Kept::Whole(key)) = cell(0) else {
+            return None;
+        };
+        let weight = i128::from(1 + key % WEIGHTS);
+        for (nth, (column, sum)) in self.table.columns().iter().zip(&mut self.sums).enumerate() {
+            *sum += i128::from(kept_value(column.kind, cell(nth)?, key)?) * weight;
+        }
+        self.rows += 1;
+        Some(())
+    }
+
+    /// Rows and sums, as of a database that holds these rows.
+    pub(crate) fn into_held(self) -> Held {
+        Held {
+            rows: i64::try_from(self.rows).unwrap_or(i64::MAX),
+            sums: self.sums,
+        }
+    }
+
     /// What the database has instead, if it differs.
     ///
     /// # Errors
@@ -107,17 +137,26 @@ fn value(kind: ColumnKind, cell: &str, key: i64) -> Option<i64> {
     match kind {
         ColumnKind::Int | ColumnKind::Big => Some(cell.parse::<i64>().ok()? % MODULUS),
         ColumnKind::Hundredths => Some(hundredths(cell)? % MODULUS),
-        ColumnKind::Day => {
+        ColumnKind::Day | ColumnKind::Fixed(_) | ColumnKind::Varying(_) => kept_value(kind, Kept::Text(cell), key),
+    }
+}
+
+/// The same of a cell that a database hands out.
+fn kept_value(kind: ColumnKind, cell: Kept<'_>, key: i64) -> Option<i64> {
+    match (kind, cell) {
+        (ColumnKind::Int | ColumnKind::Big | ColumnKind::Hundredths, Kept::Whole(number)) => Some(number % MODULUS),
+        (ColumnKind::Day, Kept::Text(cell)) => {
             let day: Date = cell.parse().ok()?;
             let days = day.since(Date::constant(1970, 1, 1)).ok()?.get_days();
             Some(days.into())
         }
-        ColumnKind::Fixed(_) | ColumnKind::Varying(_) => {
+        (ColumnKind::Fixed(_) | ColumnKind::Varying(_), Kept::Text(cell)) => {
             let letters = cell.as_bytes();
-            let at = key % letters.len().max(1) as i64;
+            let at = key.rem_euclid(letters.len().max(1) as i64);
             let letter = letters.get(at as usize).copied().unwrap_or(0);
             Some(letters.len() as i64 + 256 * i64::from(letter))
         }
+        _ => None,
     }
 }
 
@@ -139,31 +178,22 @@ pub(crate) fn hundredths(cell: &str) -> Option<i64> {
     Some(sign * (number(whole)?.checked_mul(100)? + number(fraction)?))
 }
 
-/// Asks a database for the same: the count first, then a sum for each column.
-pub(crate) fn sql(table: Table, dialect: Dialect) -> String {
+/// Asks PostgreSQL for the same: the count first, then a sum for each column.
+pub(crate) fn sql(table: Table) -> String {
     let key = table.columns()[0].name;
     let sum = |kind: ColumnKind, name: &str| {
-        let whole = match (kind, dialect) {
-            (ColumnKind::Int | ColumnKind::Big, _) | (ColumnKind::Hundredths, Dialect::Sqlite) => {
-                format!("{name} % {MODULUS}")
-            }
-            (ColumnKind::Hundredths, Dialect::Postgres) => format!("CAST({name} * 100 AS bigint) % {MODULUS}"),
-            (ColumnKind::Day, Dialect::Postgres) => format!("({name} - DATE '1970-01-01')"),
-            (ColumnKind::Day, Dialect::Sqlite) => format!("CAST(julianday({name}) - 2440587.5 AS INTEGER)"),
-            (_, Dialect::Postgres) => {
+        let whole = match kind {
+            ColumnKind::Int | ColumnKind::Big => format!("{name} % {MODULUS}"),
+            ColumnKind::Hundredths => format!("CAST({name} * 100 AS bigint) % {MODULUS}"),
+            ColumnKind::Day => format!("({name} - DATE '1970-01-01')"),
+            ColumnKind::Fixed(_) | ColumnKind::Varying(_) => {
                 format!(
                     "(length({name}) + 256 * ascii(substr({name}, CAST(1 + {key} % greatest(length({name}), 1) AS \
                      integer), 1)))"
                 )
             }
-            (_, Dialect::Sqlite) => {
-                format!("(length({name}) + 256 * unicode(substr({name}, 1 + {key} % max(length({name}), 1), 1)))")
-            }
         };
-        match dialect {
-            Dialect::Postgres => format!("SUM(CAST({whole} AS bigint) * (1 + {key} % {WEIGHTS}))"),
-            Dialect::Sqlite => format!("SUM({whole} * (1 + {key} % {WEIGHTS}))"),
-        }
+        format!("SUM(CAST({whole} AS bigint) * (1 + {key} % {WEIGHTS}))")
     };
     let sums: Vec<String> = table
         .columns()
@@ -186,10 +216,24 @@ mod tests {
     }
 
     fn held(sums: &Checksums) -> Held {
-        Held {
-            rows: sums.rows as i64,
-            sums: sums.sums.clone(),
-        }
+        sums.clone().into_held()
+    }
+
+    #[test]
+    fn a_row_that_is_handed_out_counts_as_the_one_that_was_written() {
+        let written = sums(&["3\tAFRICA\tab"]);
+        let row =
+            |key, name| move |nth: usize| [Some(Kept::Whole(key)), Some(Kept::Text(name)), Some(Kept::Text("ab"))][nth];
+        let mut kept = Checksums::new(Table::Region);
+        kept.add_kept(row(3, "AFRICA")).unwrap();
+        assert_eq!(written.compare(&kept.into_held()), Ok(()));
+        let mut other = Checksums::new(Table::Region);
+        other.add_kept(row(3, "AFRICB")).unwrap();
+        assert_eq!(other.add_kept(|_| None), None);
+        assert_eq!(other.add_kept(|_| Some(Kept::Text("3"))), None);
+        // A damaged key may be any number.
+        other.add_kept(row(i64::MIN, "AFRICA")).unwrap();
+        assert!(written.compare(&other.into_held()).is_err());
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod written;
 
 pub use answer::{Answer, AnswerError, Cell};
 pub use checksum::{Checksums, Doubt, Held};
-pub(crate) use checksum::{hundredths, sql as checksum_sql};
+pub(crate) use checksum::{Kept, hundredths, sql as checksum_sql};
 pub use generator::{REFRESH_SETS, Rows, RowsError, Source, write_refresh, write_rows};
 pub use order::{Ask, VARIANTS, of_stream, of_user};
 pub use parameters::Parameters;

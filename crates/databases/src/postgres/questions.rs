@@ -96,7 +96,7 @@ pub fn decision_support_checksums(connection: &mut Connection, table: Table) -> 
 }
 
 fn held(connection: &mut Connection, table: Table) -> Result<Held, PostgresError> {
-    let rows = connection.run(&checksum_sql(table, Dialect::Postgres))?;
+    let rows = connection.run(&checksum_sql(table))?;
     let numbers = rows.first().map(|row| {
         let number = |cell: &Option<String>| cell.as_deref().unwrap_or("0").parse::<i128>().ok();
         row.iter().map(number).collect::<Option<Vec<i128>>>()

@@ -9,10 +9,10 @@ use super::error::SqliteError;
 use super::place::Session;
 use super::refresh::{bind, insert_sql};
 use crate::decision_support::{
-    Answered, Ask, Asker, Cell, Checksums, Dialect, Held, Rows, Scale, Source, Stop, Stream, Table, Text, Unanswered,
-    checksum_sql, drive_streams,
+    Answered, Ask, Asker, Cell, Checksums, Dialect, Doubt, Held, Kept, Rows, Scale, Source, Stop, Stream, Table, Text,
+    Unanswered, drive_streams,
 };
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -70,20 +70,29 @@ fn load_table(session: &Session, table: Table, rows: &mut Rows) -> Result<Checks
     Ok(sums)
 }
 
-/// Rows and checksums of a table as SQLite has them.
+/// Rows and checksums of a table as SQLite has them. They are computed here: its functions of text take longer.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite's; [`SqliteError::Doubt`]: a row is none that was written.
 pub fn decision_support_checksums(session: &Session, table: Table) -> Result<Held, SqliteError> {
-    let text = checksum_sql(table, Dialect::Sqlite);
-    let held = session.sql().query_row(&text, [], |row| {
-        let sum = |nth| Ok(i128::from(row.get::<_, Option<i64>>(nth)?.unwrap_or(0)));
-        Ok(Held {
-            rows: row.get(0)?,
-            sums: (1..=table.columns().len()).map(sum).collect::<rusqlite::Result<_>>()?,
-        })
-    });
-    held.map_err(|e| session.error(&text, e))
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
+    let text = format!("SELECT {} FROM {}", names.join(", "), table.name());
+    let failed = |e| session.error(&text, e);
+    let mut statement = session.sql().prepare(&text).map_err(failed)?;
+    let mut rows = statement.raw_query();
+    let mut sums = Checksums::new(table);
+    while let Some(row) = rows.next().map_err(failed)? {
+        let cell = |nth| match row.get_ref(nth).ok()? {
+            ValueRef::Integer(number) => Some(Kept::Whole(number)),
+            ValueRef::Text(text) => std::str::from_utf8(text).ok().map(Kept::Text),
+            _ => None,
+        };
+        if sums.add_kept(cell).is_none() {
+            let what = format!("row {} has a value that was never written", sums.rows() + 1);
+            return Err(Doubt::of(table, what).into());
+        }
+    }
+    Ok(sums.into_held())
 }
 
 /// A user's connection.

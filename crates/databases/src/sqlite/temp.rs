@@ -36,9 +36,9 @@ targets::counts! {
         read_bytes,
         /// Bytes that ports were asked to write: whole blocks.
         write_bytes,
-        /// Files made and not yet closed.
-        open,
     }
+    /// Files made and not yet closed.
+    level open: u64::saturating_add;
 }
 
 #[derive(Default)]

@@ -76,7 +76,10 @@ pub(crate) struct Counted {
     pub(crate) log_bytes: Option<u64>,
     pub(crate) commits: Option<u64>,
     pub(crate) checkpoints: Option<u64>,
+    /// Bytes that it wrote to temporary files.
     pub(crate) temp_bytes: Option<u64>,
+    /// Bytes of the whole blocks in which it wrote them.
+    pub(crate) temp_block_bytes: Option<u64>,
     /// Time in storage calls.
     pub(crate) storage_ns: Option<u64>,
 }

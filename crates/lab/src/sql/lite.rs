@@ -449,13 +449,15 @@ impl Sql for Lite {
     fn counted(&mut self) -> anyhow::Result<Counted> {
         let told = !matches!(self.ground, Ground::Buffered(_));
         let now = self.io_now();
+        let temp = self.temp.counted();
         Ok(Counted {
             logical_reads: Some(self.pages.hits + self.pages.misses),
             reads: Some(self.pages.misses),
             read_bytes: Some(self.pages.misses * self.settings.page.0),
             write_bytes: told.then_some(now.write_bytes - self.io.write_bytes),
             storage_ns: told.then_some(self.storage_ns),
-            temp_bytes: self.temp.counted(),
+            temp_bytes: temp.map(|counts| counts.asked_write_bytes),
+            temp_block_bytes: temp.map(|counts| counts.write_bytes),
             ..Counted::default()
         })
     }

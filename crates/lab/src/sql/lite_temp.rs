@@ -108,10 +108,9 @@ impl Temp {
         self.before = self.counts();
     }
 
-    /// Bytes that SQLite wrote to temporary files since; `None`: nobody counts them.
-    pub(super) fn counted(&self) -> Option<u64> {
-        let counted = self.space.is_some();
-        counted.then(|| self.counts().asked_write_bytes - self.before.asked_write_bytes)
+    /// Bytes of temporary files since; `None`: nobody counts them.
+    pub(super) fn counted(&self) -> Option<TempCounts> {
+        self.space.is_some().then(|| self.counts() - self.before)
     }
 
     fn counts(&self) -> TempCounts {

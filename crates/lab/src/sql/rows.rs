@@ -19,6 +19,7 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         (Measure::EngineCommits, counted.commits),
         (Measure::EngineCheckpoints, counted.checkpoints),
         (Measure::DatabaseTempBytes, counted.temp_bytes),
+        (Measure::DatabaseTempBlockBytes, counted.temp_block_bytes),
     ];
     known
         .into_iter()

@@ -458,6 +458,7 @@ impl Sql for Managed {
             commits: told(since.commits),
             checkpoints: Some(since.checkpoints),
             temp_bytes: Some(since.temp_bytes),
+            temp_block_bytes: None,
             storage_ns: None,
         })
     }

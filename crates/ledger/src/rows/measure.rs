@@ -254,6 +254,8 @@ measures! {
     DatabaseStatements, "database.statements", "statements", Amount,
         "statements of transactions that the users sent, begin and end of transactions not counted";
     DatabaseTempBytes, "database.temp_bytes", "bytes", Amount, "bytes that the database wrote to temporary files";
+    DatabaseTempBlockBytes, "database.temp_block_bytes", "bytes", Amount,
+        "bytes of the whole blocks in which the database wrote them; absent where the database does not count them";
     CutsMade, "cuts.made", "cuts", Amount, "power cuts of the phase; of a phase of kind kill its kills, here and below";
     CutsUnflushed, "cuts.unflushed", "cuts", Amount, "cuts among them that found unflushed writes";
     CutsForcedDown, "cuts.forced_down", "cuts", Amount,

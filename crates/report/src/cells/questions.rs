@@ -63,6 +63,8 @@ pub struct QuestionsFigures {
     pub cpu_s_per_question: Option<Figure>,
     /// Bytes that the database wrote to temporary files, in the whole phase.
     pub temp_bytes: Option<Figure>,
+    /// Bytes of the whole blocks in which the database wrote temporary files, for each of their bytes.
+    pub temp_blocks_per_byte: Option<Figure>,
     /// Bytes that the lowest devices wrote in the phase, for each byte of temporary files: questions write nothing
     /// else, but for the database's own notes. Above 1, the stack writes more than it is told.
     pub written_per_temp_byte: Option<Figure>,
@@ -107,19 +109,20 @@ impl QuestionsFigures {
             geometric_mean_s: runs.figure(|run| run.questions.as_ref().and_then(geometric_mean_s)),
             cpu_s_per_question: runs.figure(|run| over(run.get(Measure::CpuBusyNs).map(|ns| ns / 1e9), asked(run))),
             temp_bytes: runs.measured(Measure::DatabaseTempBytes),
-            written_per_temp_byte: runs.figure(|run| {
-                let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
-                over(run.get(Measure::LowWriteBytes), temp)
-            }),
-            temp_device_share: runs.figure(|run| {
-                let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
-                over(run.get(Measure::TempDeviceWriteBytes), temp)
-            }),
+            temp_blocks_per_byte: runs.figure(|run| per_temp_byte(run, Measure::DatabaseTempBlockBytes)),
+            written_per_temp_byte: runs.figure(|run| per_temp_byte(run, Measure::LowWriteBytes)),
+            temp_device_share: runs.figure(|run| per_temp_byte(run, Measure::TempDeviceWriteBytes)),
             questions: questions.into_iter().map(|one| question(one, runs)).collect(),
             by_users: steps.into_iter().map(|users| of_users(users, runs)).collect(),
             refresh: (!first.refreshes.is_empty()).then(|| refresh(runs)),
         })
     }
+}
+
+/// Bytes of a measure for each byte that the database wrote to temporary files.
+fn per_temp_byte(run: &Seen, bytes: Measure) -> Option<f64> {
+    let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
+    over(run.get(bytes), temp)
 }
 
 /// Answers of a run that are wanted.

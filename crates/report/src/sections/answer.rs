@@ -34,13 +34,32 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     if blocks.is_empty() {
         blocks.extend(figures(source));
     } else {
-        let margin = percent(source.analysis.study.margin);
-        blocks.push(Block::Note(format!("equal: within {margin}; open: not enough data")));
+        blocks.extend(legend(source).map(Block::Note));
         blocks.push(Block::Note(promise_in_short(&source.analysis.study)));
     }
     blocks.extend(temporary::answers(source).map(|said| titled("Temporary space", vec![said])));
     blocks.push(titled("What speaks against it", vec![Block::List(against(source))]));
     Section::of("answer-in-short", "Answer", "", placed(blocks)).map(|section| section.standing(Stands::Before))
+}
+
+/// The words of the tables that need one, and no others.
+fn legend(source: &Source<'_>) -> Option<String> {
+    let analysis = source.analysis;
+    let of_stacks = analysis.comparisons.iter().map(|one| one.verdict);
+    let of_changes = analysis.contrasts.iter().map(|one| one.verdict);
+    let used: Vec<Verdict> = of_stacks.chain(of_changes).collect();
+    let words = [
+        (
+            Verdict::Equivalent,
+            format!("within {}", percent(analysis.study.margin)),
+        ),
+        (Verdict::NotEnoughData, Verdict::NotEnoughData.words().to_string()),
+    ];
+    let words = words.iter().filter(|(verdict, _)| used.contains(verdict));
+    let words: Vec<String> = words
+        .map(|(verdict, words)| format!("{}: {words}", verdict.in_short()))
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 fn placed(blocks: Vec<Block>) -> Vec<Placed> {

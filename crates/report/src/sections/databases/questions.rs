@@ -88,6 +88,12 @@ fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         of("question", "geometric mean", |asked| asked.geometric_mean_s, seconds).compared(),
         of("processors", "/question", |asked| asked.cpu_s_per_question, seconds),
         of("temporary", "files", |asked| asked.temp_bytes, bytes),
+        of(
+            "temporary",
+            "in whole blocks",
+            |asked| asked.temp_blocks_per_byte,
+            percent,
+        ),
         of("temporary", "at their device", |asked| asked.temp_device_share, percent),
         of(
             "written",
