@@ -25,6 +25,8 @@ pub enum Journal {
     Wal,
     /// Rollback journal, deleted at each commit.
     Delete,
+    /// None: for the load of a database that is thrown away where the load fails. Everything is home with its commit.
+    Off,
 }
 
 /// When SQLite asks for a sync.
@@ -85,6 +87,7 @@ impl Settings {
         match self.journal {
             Journal::Wal => "wal",
             Journal::Delete => "delete",
+            Journal::Off => "off",
         }
     }
 
@@ -449,7 +452,7 @@ impl Session {
     pub fn checkpoint_if_logged(&self) -> Result<(), SqliteError> {
         match self.settings.journal {
             Journal::Wal => self.checkpoint(),
-            Journal::Delete => Ok(()),
+            Journal::Delete | Journal::Off => Ok(()),
         }
     }
 

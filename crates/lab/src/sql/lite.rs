@@ -382,7 +382,11 @@ impl Sql for Lite {
         source: &dyn Source,
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<()> {
-        let settings = self.alone();
+        // Each page is written once. A trial whose load fails has no database, so nothing needs to be rolled back.
+        let settings = sqlite::Settings {
+            journal: sqlite::Journal::Off,
+            ..self.alone()
+        };
         let mut session = self.base(QUESTIONS)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         sqlite::load_decision_support(&session, scale, source).context("load the tables of decision support")?;
