@@ -139,7 +139,7 @@ fn nothing_moves_without_the_answer_of_everybody() {
         upkeep.progress().moved_bytes
     };
     assert_eq!(tries(&mut upkeep), 0);
-    other.hear(&follower.notices()).unwrap();
+    other.hear(&follower.notices().unwrap()).unwrap();
     assert_eq!(tries(&mut upkeep), 0, "heard, and not answered");
     follower.answered(other.answer().unwrap()).unwrap();
     let moved = tries(&mut upkeep);
@@ -165,7 +165,7 @@ fn a_rebalance_ends_with_the_answers_or_when_the_other_has_ended() {
         for turn in 0..20_000 {
             upkeep.step(true).unwrap();
             if let Some(told) = &follower {
-                other.hear(&told.notices()).unwrap();
+                other.hear(&told.notices().unwrap()).unwrap();
                 if let Some(number) = other.answer() {
                     told.answered(number).unwrap();
                 }
@@ -209,6 +209,27 @@ fn what_cannot_be_shared_is_refused_with_a_cure() {
     follower.ended();
     owner.rebalance().unwrap();
     assert!(matches!(owner.admit(), Err(GroupError::Busy { .. })));
+}
+
+/// What was heard without an answer is kept up to a bound; the newest answer stands for all before it.
+#[test]
+fn an_instance_that_answers_late_answers_for_all() {
+    let (machine, owner) = owned(Redundancy::External);
+    let (follower, other) = shared(&machine, &owner);
+    assert!(follower.knows_all() && !other.owes_answer());
+    for nth in 0..70 {
+        let file = FileSpec {
+            name: format!("more{nth}"),
+            size: AU,
+            redundancy: None,
+            stripe: Stripe::Coarse,
+        };
+        owner.create_file(&file).unwrap();
+    }
+    other.hear(&follower.notices().unwrap()).unwrap();
+    assert!(other.owes_answer() && !follower.knows_all());
+    follower.answered(other.answer().unwrap()).unwrap();
+    assert!(!other.owes_answer() && follower.knows_all());
 }
 
 /// A process that was killed leaves writes in the caches of disks. Who comes after it reads them, flushes, and may say
