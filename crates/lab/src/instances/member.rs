@@ -150,10 +150,9 @@ impl Member {
     pub(super) fn start(number: u32, carrier: Option<Carrier>) -> anyhow::Result<Member> {
         let mut command = sandbox::ourselves();
         command.arg("instance");
-        Ok(Member {
-            carrier,
-            ..Member::of(number, command, PATIENCE)?
-        })
+        let mut member = Member::of(number, command, PATIENCE)?;
+        member.carrier = carrier;
+        Ok(member)
     }
 
     fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {

@@ -107,14 +107,15 @@ fn beside(
     let over = paced.pacing.cancel.as_deref().context("work that can be ended")?;
     paced.wait_for_its_moment();
     std::thread::scope(|scope| {
-        let changing = scope.spawn(|| {
+        let thread = std::thread::Builder::new().name("rebalance".to_string());
+        let changing = thread.spawn_scoped(scope, || {
             // Also when it panics: the work has no other end.
             let _ended = SetWhenGone(over);
             let moved = changed(change, over, followers, &|far| around.doing(phase, &words(far)))?;
             // What is held in the maps of one of them would be held for ever.
             followers.bring_up_to_date(around.turn.cancel)?;
             anyhow::Ok(moved)
-        });
+        })?;
         let driven = {
             let _ended = SetWhenGone(over);
             paced.run(instance)
