@@ -232,6 +232,51 @@ fn an_instance_that_answers_late_answers_for_all() {
     assert!(!other.owes_answer() && follower.knows_all());
 }
 
+/// Whoever tells it: each byte changed, the checksum made right. What is no place of a disk is never read.
+#[test]
+fn a_notice_that_lies_is_refused_or_names_a_place_on_a_disk() {
+    let (machine, owner) = owned(Redundancy::External);
+    let follower = owner.admit().unwrap();
+    let others: Vec<Group<Window>> = (0..160)
+        .map(|_| Group::mount_frozen(machine.window(192 << 10, 16), &options()).unwrap())
+        .collect();
+    owner.add_disks(&[disk(2)], 9).unwrap();
+    let mut upkeep = owner.upkeep(machine.window(256 << 10, 16));
+    let mut good = Vec::new();
+    while good.len() <= 20 {
+        upkeep.step(true).unwrap();
+        good = follower.notices().unwrap();
+    }
+    let (mut refused, mut taken) = (0, 0);
+    for (nth, other) in others.iter().enumerate() {
+        let mut bytes = good.clone();
+        let at = 8 + nth / 4 % (good.len() - 8);
+        bytes[at] ^= [0xff, 0x01, 0x80, 0x10][nth % 4];
+        let crc = targets::crc32c(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        match other.hear(&bytes) {
+            Err(_) => refused += 1,
+            Ok(()) => taken += 1,
+        }
+        let mut port = other.open(machine.window(64 << 10, 4), &["data"]).unwrap();
+        for unit in 0..20 {
+            let read = Request {
+                op: Op::Read,
+                file: FileId(0),
+                offset: unit * AU,
+                at: 0,
+                len: 4096,
+                token: 1,
+            };
+            port.submit(read).unwrap();
+            let mut done = Vec::new();
+            port.wait(1, None, &mut done).unwrap();
+            assert!(done[0].result.is_ok(), "byte {at}, unit {unit}: {:?}", done[0].result);
+        }
+    }
+    assert!(refused > 20 && taken > 20, "{refused} refused, {taken} taken");
+}
+
 /// A process that was killed leaves writes in the caches of disks. Who comes after it reads them, flushes, and may say
 /// that they are there.
 #[test]

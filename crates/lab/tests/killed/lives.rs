@@ -95,7 +95,7 @@ impl Luns {
     }
 
     fn port(&self, memory: u64, depth: usize) -> BasePort {
-        let spec = |path: &String| OpenSpec::writing(path.as_ref(), Access::Direct);
+        let spec = |path: &String| OpenSpec::writing(path, Access::Direct);
         let specs: Vec<OpenSpec> = self.paths.iter().map(spec).collect();
         let port = BasePort::open(self.method, &specs, memory, depth);
         // Not every machine has rings.
@@ -149,7 +149,9 @@ pub(crate) fn load(dir: &Path, seed: u64) -> Result<(), Trouble> {
     let disks: Vec<_> = (0..MEMBERS).map(disk).collect();
     let group = Group::create(luns.owners(), &spec, &disks, seed)?;
     make_files(&group, &SHAPE, &SETTINGS)?;
-    let ports = (0..WORKERS).map(|_| luns.engines(&group)).collect::<Result<_, _>>()?;
+    let ports = (0..WORKERS)
+        .map(|_| luns.engines(&group))
+        .collect::<Result<Vec<_>, Trouble>>()?;
     drop(Instance::create(ports, &files(), SHAPE, SETTINGS, &mut |_, _| ())?);
     group.close()?;
     Ok(())
@@ -162,7 +164,9 @@ pub(crate) fn recover(place: &Place, books: &mut [Book; 2]) -> Result<bool, Trou
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let (group, upkeep, is_halfway) = luns.mount(&mut rng)?;
     drop(upkeep);
-    let ports = (0..WORKERS).map(|_| luns.engines(&group)).collect::<Result<_, _>>()?;
+    let ports = (0..WORKERS)
+        .map(|_| luns.engines(&group))
+        .collect::<Result<Vec<_>, Trouble>>()?;
     let (mut instance, _) = Instance::open(ports, &files(), SETTINGS)?;
     for book in books {
         book.check_written(&mut instance)?;

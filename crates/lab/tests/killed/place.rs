@@ -5,7 +5,7 @@
 
 use crate::killed::lives::{self, Role};
 use crate::machine::{self, Turn};
-use luns::{LoopDevice, LunFile};
+use luns::LoopDevice;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,6 @@ pub(crate) const SEED: &str = "ASSAY_KILLED_SEED";
 /// Devices and directory.
 pub(crate) struct Place {
     loops: Vec<LoopDevice>,
-    _files: Vec<LunFile>,
     dir: tempfile::TempDir,
     _turn: File,
 }
@@ -42,7 +41,6 @@ impl Place {
         let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(machine::scratch());
         let mut place = Place {
             loops: Vec::new(),
-            _files: Vec::new(),
             dir: dir.expect("a directory"),
             _turn: turn,
         };
@@ -52,7 +50,6 @@ impl Place {
             let file = luns::create_file(&home, &name, LUN_BYTES, seed ^ nth as u64, &mut |_| (), &go_on);
             let file = file.expect("a file");
             place.loops.push(luns::attach(&file).expect("a loop device"));
-            place._files.push(file);
         }
         let paths: Vec<String> = place.loops.iter().map(|one| one.path.display().to_string()).collect();
         std::fs::write(place.path("luns"), paths.join("\n")).expect("written");
