@@ -254,11 +254,11 @@ fn a_notice_that_lies_is_refused_or_names_a_place_on_a_disk() {
         bytes[at] ^= [0xff, 0x01, 0x80, 0x10][nth % 4];
         let crc = targets::crc32c(&bytes[8..]);
         bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        let mut port = other.open(machine.window(64 << 10, 4), &["data"]).unwrap();
         match other.hear(&bytes) {
             Err(_) => refused += 1,
             Ok(()) => taken += 1,
         }
-        let mut port = other.open(machine.window(64 << 10, 4), &["data"]).unwrap();
         for unit in 0..20 {
             let read = Request {
                 op: Op::Read,

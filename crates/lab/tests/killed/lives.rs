@@ -22,7 +22,8 @@ pub(crate) const ENDS: &str = "ends";
 pub(crate) const OPENED: &str = "opened";
 pub(crate) const MOVED: &str = "moved";
 
-const AU: u32 = 16 << 10;
+/// An eighth of it, a stripe of the redo log, is a sector of any disk.
+const AU: u32 = 32 << 10;
 const MEMBERS: usize = 2;
 
 pub(crate) const SHAPE: Shape = Shape {

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 pub(crate) const LUNS: usize = 4;
-const LUN_BYTES: u64 = 10 << 20;
+const LUN_BYTES: u64 = 12 << 20;
 /// A hang must fail, not stop the build.
 const PATIENCE: Duration = Duration::from_secs(120);
 
