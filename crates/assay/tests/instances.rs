@@ -1,10 +1,11 @@
 //! Several instances on one stack, end to end: the work is shared, each instance is in the result, one that is lost
-//! fails its phase with a reason, and nothing is left. Needs root and loop devices.
+//! fails its phase with a reason, and nothing is left; extents move while all of them work. Needs root and loop devices.
 //!
-//! Prevents: a sum of instances that did not work at the same time, and a process that outlives its run.
+//! Prevents: a sum of instances that did not work at the same time, a process that outlives its run, and an instance
+//! that reads where an extent was.
 
 use crate::rig::{PATIENCE, Rig, Running};
-use ledger::{Ledger, Measure, TrialStatus};
+use ledger::{Ledger, Measure, PhaseStatus, Stamp, TrialStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -208,5 +209,153 @@ fn an_instance_ends_with_its_run() {
     while is_there() {
         assert!(start.elapsed() < PATIENCE, "it works on without its run");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// LUNs join and leave under two instances; the redo log of one stack has a group of its own.
+fn moving(dir: &Path, before: &str) -> String {
+    let dir = dir.display();
+    let work = format!(
+        "kind = \"rebalance\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 4\nbefore = \"{before}\"\nafter = \"200ms\"\n"
+    );
+    format!(
+        r#"
+[study]
+name = "moving"
+time_limit = "20m"
+blocks = 4
+seed = 5
+workers = 2
+[instances]
+count = 2
+[luns.data]
+files = {{ count = 4, size = "80MiB", dir = "{dir}" }}
+[luns.redo]
+files = {{ count = 1, size = "80MiB", dir = "{dir}" }}
+[[stack]]
+name = "one group"
+kind = "diskgroup"
+data = "data"
+reserve = 2
+[[stack]]
+name = "two groups"
+kind = "diskgroup"
+data = "data"
+redo = "redo"
+reserve = 2
+[database]
+cache = "4MiB"
+schemas = 8
+scale = "32MiB"
+redo_size = "8MiB"
+checkpoint = "100ms"
+[[phase]]
+name = "swap"
+add = ["disk2", "disk3"]
+drop = ["disk0"]
+power = 8
+{work}
+[[phase]]
+name = "back"
+add = ["disk0"]
+drop = ["disk2"]
+power = 16
+{work}
+[[phase]]
+name = "all of it"
+kind = "scan"
+users = 8
+"#
+    )
+}
+
+#[test]
+fn all_instances_work_while_the_first_one_moves_extents() {
+    let Some(rig) = Rig::new(&[]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("moving", &moving(&rig.work(), "200ms")), rig.result("moving"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
+    let (rows, histograms) = (
+        ledger.instances().expect("rows"),
+        ledger.histograms().expect("histograms"),
+    );
+    crate::rig::assert_four_blocks(phases.len(), 2 * 3);
+    for phase in &phases {
+        let name = &phase.run.name;
+        assert_eq!(phase.run.status, PhaseStatus::Valid, "{name}");
+        let of = |measure| {
+            let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
+            found.map(|found| found.row.1)
+        };
+        let own = rows.iter().filter(|row| row.phase == phase.id).map(|row| row.row);
+        let each: Vec<_> = own.collect();
+        assert_eq!(
+            each.iter().map(|row| row.instance).collect::<Vec<_>>(),
+            [1, 2],
+            "{name}"
+        );
+        assert!(each.iter().all(|row| row.operations > 0), "{name}: {each:?}");
+        let sum: u64 = each.iter().map(|row| row.operations).sum();
+        assert_eq!(of(Measure::EngineOperations), Some(sum as f64), "{name}");
+        if name == "all of it" {
+            continue;
+        }
+        let (moved, ideal) = (of(Measure::RebalanceMovedBytes), of(Measure::RebalanceIdealBytes));
+        let share = moved.expect("moved") / ideal.expect("ideal");
+        assert!((0.85..=1.15).contains(&share), "{name}: {moved:?} of {ideal:?}");
+        let count = |window: &str| {
+            let own = histograms
+                .iter()
+                .filter(|h| h.phase == phase.id && h.row.stamp == Stamp::Service);
+            let own = own.filter(|h| h.row.class.ends_with(window));
+            own.map(|h| h.row.count).sum::<u64>()
+        };
+        let windows = [" before", " during", " after"].map(count);
+        assert!(windows.iter().all(|count| *count > 0), "{name}: {windows:?}");
+        assert_eq!(windows.iter().sum::<u64>(), sum, "{name}");
+    }
+}
+
+/// The thread that moves is there as long as the move.
+fn until_extents_move(run: &mut Running) {
+    let is_moving = |pid: u32| {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut names = tasks.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+        names.any(|name| name.trim() == "rebalance")
+    };
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && run.let_run(Duration::from_millis(1)) {
+        if is_moving(run.pid()) {
+            return;
+        }
+    }
+    panic!("nothing was moved");
+}
+
+/// It never answers what it is told, so nothing may move, and the trial ends.
+#[test]
+fn an_instance_that_is_lost_while_extents_move_fails_its_trial_and_nothing_is_left() {
+    for signal in [Signal::KILL, Signal::STOP] {
+        let Some(rig) = Rig::new(&[]) else { return };
+        let before = rig.belongings(&[]);
+        // An extent at a time.
+        let text = moving(&rig.work(), "200ms").replace("power = 8", "power = 1");
+        let (study, result) = (rig.study("moving", &text), rig.result("moving"));
+        let mut run = Running::start(rig.run_command(&study, &result, &["--quiet", "--yes"]));
+        let lost = instance_of(&mut run);
+        until_extents_move(&mut run);
+        kill_process(lost, signal).expect("sent");
+        let words = match signal {
+            Signal::KILL => "instance 2 was lost",
+            _ => "instance 2 gave no sign of life for 15 s",
+        };
+        run.wait().expect(3, &[words]);
+        assert_eq!(rig.belongings(&[]), before, "something is left");
     }
 }

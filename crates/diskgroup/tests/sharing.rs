@@ -139,7 +139,7 @@ fn nothing_moves_without_the_answer_of_everybody() {
         upkeep.progress().moved_bytes
     };
     assert_eq!(tries(&mut upkeep), 0);
-    other.hear(&follower.notices()).unwrap();
+    other.hear(&follower.notices().unwrap()).unwrap();
     assert_eq!(tries(&mut upkeep), 0, "heard, and not answered");
     follower.answered(other.answer().unwrap()).unwrap();
     let moved = tries(&mut upkeep);
@@ -165,7 +165,7 @@ fn a_rebalance_ends_with_the_answers_or_when_the_other_has_ended() {
         for turn in 0..20_000 {
             upkeep.step(true).unwrap();
             if let Some(told) = &follower {
-                other.hear(&told.notices()).unwrap();
+                other.hear(&told.notices().unwrap()).unwrap();
                 if let Some(number) = other.answer() {
                     told.answered(number).unwrap();
                 }
@@ -209,6 +209,72 @@ fn what_cannot_be_shared_is_refused_with_a_cure() {
     follower.ended();
     owner.rebalance().unwrap();
     assert!(matches!(owner.admit(), Err(GroupError::Busy { .. })));
+}
+
+/// What was heard without an answer is kept up to a bound; the newest answer stands for all before it.
+#[test]
+fn an_instance_that_answers_late_answers_for_all() {
+    let (machine, owner) = owned(Redundancy::External);
+    let (follower, other) = shared(&machine, &owner);
+    assert!(follower.knows_all() && !other.owes_answer());
+    for nth in 0..70 {
+        let file = FileSpec {
+            name: format!("more{nth}"),
+            size: AU,
+            redundancy: None,
+            stripe: Stripe::Coarse,
+        };
+        owner.create_file(&file).unwrap();
+    }
+    other.hear(&follower.notices().unwrap()).unwrap();
+    assert!(other.owes_answer() && !follower.knows_all());
+    follower.answered(other.answer().unwrap()).unwrap();
+    assert!(!other.owes_answer() && follower.knows_all());
+}
+
+/// Whoever tells it: each byte changed, the checksum made right. What is no place of a disk is never read.
+#[test]
+fn a_notice_that_lies_is_refused_or_names_a_place_on_a_disk() {
+    let (machine, owner) = owned(Redundancy::External);
+    let follower = owner.admit().unwrap();
+    let others: Vec<Group<Window>> = (0..160)
+        .map(|_| Group::mount_frozen(machine.window(192 << 10, 16), &options()).unwrap())
+        .collect();
+    owner.add_disks(&[disk(2)], 9).unwrap();
+    let mut upkeep = owner.upkeep(machine.window(256 << 10, 16));
+    let mut good = Vec::new();
+    while good.len() <= 20 {
+        upkeep.step(true).unwrap();
+        good = follower.notices().unwrap();
+    }
+    let (mut refused, mut taken) = (0, 0);
+    for (nth, other) in others.iter().enumerate() {
+        let mut bytes = good.clone();
+        let at = 8 + nth / 4 % (good.len() - 8);
+        bytes[at] ^= [0xff, 0x01, 0x80, 0x10][nth % 4];
+        let crc = targets::crc32c(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        let mut port = other.open(machine.window(64 << 10, 4), &["data"]).unwrap();
+        match other.hear(&bytes) {
+            Err(_) => refused += 1,
+            Ok(()) => taken += 1,
+        }
+        for unit in 0..20 {
+            let read = Request {
+                op: Op::Read,
+                file: FileId(0),
+                offset: unit * AU,
+                at: 0,
+                len: 4096,
+                token: 1,
+            };
+            port.submit(read).unwrap();
+            let mut done = Vec::new();
+            port.wait(1, None, &mut done).unwrap();
+            assert!(done[0].result.is_ok(), "byte {at}, unit {unit}: {:?}", done[0].result);
+        }
+    }
+    assert!(refused > 20 && taken > 20, "{refused} refused, {taken} taken");
 }
 
 /// A process that was killed leaves writes in the caches of disks. Who comes after it reads them, flushes, and may say

@@ -1,12 +1,17 @@
 //! What one instance of the page engine formed and heard acknowledged, held against what is there after a recovery.
 //!
 //! An acknowledged transaction is there whole, any other whole or not at all, nothing else has changed, and every page
-//! holds the content that its version demands. Prevents: a page of one instance that another has touched.
+//! holds the content that its version demands. The book of a process that is killed lies in a file. Prevents: a page of
+//! one instance that another has touched.
 
 use crate::stage::Window;
 use diskgroup::GroupPort;
 use pages::{HEADER_BYTES, Instance, PageHeader, PagesError, RandomWork, Shape, Transaction, expected_body};
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::Arc;
 use targets::{Completion, Nanos, Port, Request, TargetError, left_to};
 use workloads::{Operation, Started};
 
@@ -78,6 +83,13 @@ pub(crate) struct Book {
     latest: HashMap<u32, usize>,
     /// Acknowledged in all lives.
     pub(crate) acknowledged: u64,
+    /// Where it is written down as it comes.
+    file: Option<Arc<File>>,
+}
+
+/// A line of a book that is written down, up to its end.
+fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u64>> {
+    words.map(|word| word.parse().ok()).collect()
 }
 
 impl Book {
@@ -95,7 +107,37 @@ impl Book {
             formed: Vec::new(),
             latest: HashMap::new(),
             acknowledged: 0,
+            file: None,
         }
+    }
+
+    /// What is formed and acknowledged from now on is written down too: a killed process leaves what it wrote.
+    pub(crate) fn write_down(&mut self, file: File) {
+        self.file = Some(Arc::new(file));
+    }
+
+    /// Takes over what a process wrote down that has ended; half a line at the end was never said.
+    pub(crate) fn take_over(&mut self, written: &str) -> Result<(), Trouble> {
+        let whole = written.rfind('\n').map_or("", |end| &written[..end]);
+        for line in whole.lines() {
+            let mut words = line.split(' ');
+            let (kind, said) = (words.next(), numbers(words));
+            match (kind, said.as_deref()) {
+                (Some("formed"), Some([session, changes @ ..])) if changes.len().is_multiple_of(3) => {
+                    let change = |one: &[u64]| (one[0] as u32, one[1] as u32, one[2]);
+                    self.form(vec![Transaction {
+                        session: *session as u32,
+                        changes: changes.chunks_exact(3).map(change).collect(),
+                    }])?;
+                }
+                (Some("acknowledged"), Some([nth])) if (*nth as usize) < self.formed.len() => {
+                    self.formed[*nth as usize].1 = true;
+                    self.acknowledged += 1;
+                }
+                _ => return Err(Trouble::Wrong(format!("no line of a book: {line}"))),
+            }
+        }
+        Ok(())
     }
 
     fn form(&mut self, transactions: Vec<Transaction>) -> Result<(), Trouble> {
@@ -118,8 +160,45 @@ impl Book {
         Ok(())
     }
 
+    /// One write for a piece of work: so many were formed before it, and these acknowledged by it.
+    fn write(&self, before: usize, acknowledged: &[usize]) -> Result<(), Trouble> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut text = String::new();
+        for (transaction, _) in &self.formed[before..] {
+            let _ = write!(text, "formed {}", transaction.session);
+            for (schema, page, version) in &transaction.changes {
+                let _ = write!(text, " {schema} {page} {version}");
+            }
+            text.push('\n');
+        }
+        for nth in acknowledged {
+            let _ = writeln!(text, "acknowledged {nth}");
+        }
+        let written = (&**file).write_all(text.as_bytes());
+        written.map_err(|error| Trouble::Wrong(error.to_string()))
+    }
+
+    /// Begins with what is there: of who opens what another process has checked.
+    pub(crate) fn begin<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+        self.base = self.survey(instance)?;
+        self.current.clone_from(&self.base);
+        Ok(())
+    }
+
     /// Reads every page of this instance after its recovery and holds it against the book.
     pub(crate) fn check<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+        let found = self.survey(instance)?;
+        self.recovered(found, false).map_err(Trouble::Wrong)
+    }
+
+    /// The same where what was formed last may not have been written down.
+    pub(crate) fn check_written<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+        let found = self.survey(instance)?;
+        self.recovered(found, true).map_err(Trouble::Wrong)
+    }
+
+    /// The version of every page of this instance; each holds the content that it demands.
+    fn survey<P: Port>(&self, instance: &mut Instance<P>) -> Result<HashMap<(u32, u32), u64>, Trouble> {
         let (mut found, mut bytes) = (HashMap::new(), Vec::new());
         for schema in (0..self.shape.schemas).filter(|schema| schema % self.workers == self.worker) {
             for page in 0..self.shape.pages_per_schema {
@@ -133,10 +212,11 @@ impl Book {
                 found.insert((schema, page), version);
             }
         }
-        self.recovered(found).map_err(Trouble::Wrong)
+        Ok(found)
     }
 
-    fn recovered(&mut self, found: HashMap<(u32, u32), u64>) -> Result<(), String> {
+    /// `unwritten`: more may be there than the book has.
+    fn recovered(&mut self, found: HashMap<(u32, u32), u64>, unwritten: bool) -> Result<(), String> {
         for (transaction, acknowledged) in &self.formed {
             let there = |change: &&(u32, u32, u64)| found[&(change.0, change.1)] >= change.2;
             let present = transaction.changes.iter().filter(there).count();
@@ -149,7 +229,7 @@ impl Book {
         }
         for (place, version) in &found {
             let (low, high) = (self.base[place], self.current[place]);
-            if *version < low || *version > high {
+            if *version < low || (*version > high && !unwritten) {
                 return Err(format!("page {place:?} has version {version}, not {low} to {high}"));
             }
         }
@@ -184,17 +264,21 @@ impl Book {
             if went.is_ok() && done.is_empty() && under_way > 0 {
                 went = operation.advance(None, &mut done);
             }
+            let before = self.formed.len();
             self.form(operation.transactions())?;
+            let mut acknowledged = Vec::new();
             for end in done.drain(..) {
                 if end.class == UPDATE {
                     let unformed = || Trouble::Wrong("an update was acknowledged that was never formed".into());
                     let nth = self.latest.remove(&end.session).ok_or_else(unformed)?;
                     self.formed[nth].1 = true;
                     self.acknowledged += 1;
+                    acknowledged.push(nth);
                 }
                 ready.push(end.session);
                 under_way -= 1;
             }
+            self.write(before, &acknowledged)?;
             went?;
             if under_way == 0 && ready.is_empty() {
                 return Ok(());

@@ -16,15 +16,15 @@ use pages::{
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::atomic::{AtomicU64, Ordering};
-use targets::{Disks, FileId, PowerFails};
+use targets::{Disks, FileId, Port, PowerFails};
 
 const AU: u64 = 16 << 10;
-const NAMES: [&str; 2] = ["data", "redo"];
+pub(crate) const NAMES: [&str; 2] = ["data", "redo"];
 /// Parties: the engines of the owner and of the other instance, and who moves extents, in the owner's process.
 const FIRST: usize = 0;
 const SECOND: usize = 1;
 const MOVER: usize = 2;
-const WORKERS: u32 = 2;
+pub(crate) const WORKERS: u32 = 2;
 
 /// What a seed stands for.
 #[derive(Clone, Debug)]
@@ -99,16 +99,6 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
 }
 
 impl Scenario {
-    fn disk(&self, nth: usize) -> DiskSpec {
-        DiskSpec::new(FileId(nth as u16), &format!("d{nth}"))
-    }
-
-    /// A disk that is not in the group.
-    fn spare(&self, members: &[DiskInfo]) -> Option<usize> {
-        let is_spare = |nth: &usize| !members.iter().any(|disk| disk.file == Some(FileId(*nth as u16)));
-        (0..self.sizes.len()).find(is_spare)
-    }
-
     fn options(&self) -> MountOptions {
         MountOptions {
             names: (0..self.sizes.len()).map(|nth| format!("/dev/d{nth}")).collect(),
@@ -127,25 +117,36 @@ impl Scenario {
     }
 }
 
-fn owners(stage: &Stage) -> Window {
-    stage.window(MOVER, 256 << 10, 32)
+pub(crate) fn disk(nth: usize) -> DiskSpec {
+    DiskSpec::new(FileId(nth as u16), &format!("d{nth}"))
 }
 
-fn files() -> Files {
-    Files {
-        data: vec![FileId(0)],
-        redo: FileId(1),
+/// One of so many disks that is not in the group.
+pub(crate) fn spare(of: usize, members: &[DiskInfo]) -> Option<DiskSpec> {
+    let is_spare = |nth: &usize| !members.iter().any(|disk| disk.file == Some(FileId(*nth as u16)));
+    (0..of).find(is_spare).map(disk)
+}
+
+/// Adds one of so many disks, or drops one; what cannot be done is left out.
+pub(crate) fn change_disks<P: Port>(
+    group: &Group<P>,
+    of: usize,
+    rng: &mut Xoshiro256PlusPlus,
+) -> Result<(), GroupError> {
+    let disks = group.disks();
+    let changed = match spare(of, &disks) {
+        Some(spare) if below(rng, 2) == 0 => group.add_disks(&[spare], below(rng, 1 << 40)),
+        _ => group.drop_disk(&disks[below(rng, disks.len() as u64) as usize].name),
+    };
+    match changed {
+        Err(GroupError::Refused { .. } | GroupError::Full { .. }) => Ok(()),
+        changed => changed,
     }
 }
 
-/// Makes the group, its files and the database.
-fn load(scenario: &Scenario, stage: &Stage, seed: u64) -> Result<(), Trouble> {
-    let disks: Vec<DiskSpec> = (0..scenario.members).map(|nth| scenario.disk(nth)).collect();
-    let group = Group::create(owners(stage), &scenario.spec, &disks, seed)?;
-    let sizes = [
-        data_file_bytes(&scenario.shape, &scenario.settings, 1)[0],
-        redo_file_bytes(&scenario.settings),
-    ];
+/// The two files of an engine.
+pub(crate) fn make_files<P: Port>(group: &Group<P>, shape: &Shape, settings: &Settings) -> Result<(), GroupError> {
+    let sizes = [data_file_bytes(shape, settings, 1)[0], redo_file_bytes(settings)];
     for (nth, stripe) in [Stripe::Coarse, Stripe::Fine].into_iter().enumerate() {
         group.create_file(&FileSpec {
             name: NAMES[nth].into(),
@@ -154,6 +155,25 @@ fn load(scenario: &Scenario, stage: &Stage, seed: u64) -> Result<(), Trouble> {
             stripe,
         })?;
     }
+    Ok(())
+}
+
+fn owners(stage: &Stage) -> Window {
+    stage.window(MOVER, 256 << 10, 32)
+}
+
+pub(crate) fn files() -> Files {
+    Files {
+        data: vec![FileId(0)],
+        redo: FileId(1),
+    }
+}
+
+/// Makes the group, its files and the database.
+fn load(scenario: &Scenario, stage: &Stage, seed: u64) -> Result<(), Trouble> {
+    let disks: Vec<DiskSpec> = (0..scenario.members).map(disk).collect();
+    let group = Group::create(owners(stage), &scenario.spec, &disks, seed)?;
+    make_files(&group, &scenario.shape, &scenario.settings)?;
     let ports = (0..WORKERS).map(|_| scenario.port(&group, stage, MOVER));
     let mut ports = ports.collect::<Result<Vec<_>, _>>()?;
     let lent = ports.iter_mut().map(Lent::new).collect();
@@ -291,10 +311,8 @@ fn live(
     // Nobody joins while extents move. What finds no room gets it.
     while group.info().rebalance && upkeep.run()? == Step::Stuck {
         let disks = group.disks();
-        let spare = scenario
-            .spare(&disks)
-            .ok_or_else(|| Trouble::Wrong("no room, and no disk".into()))?;
-        group.add_disks(&[scenario.disk(spare)], below(rng, 1 << 40))?;
+        let spare = spare(scenario.sizes.len(), &disks).ok_or_else(|| Trouble::Wrong("no room, and no disk".into()))?;
+        group.add_disks(&[spare], below(rng, 1 << 40))?;
     }
     let follower = group.admit()?;
     // What it hears, it hears on the thread of who tells it.
@@ -376,7 +394,7 @@ impl Moves<'_> {
         let mut changes = self.changes;
         while !stage.is_killed(MOVER) && !stage.is_off() {
             if changes > 0 && below(&mut rng, 20) == 0 && !self.group.info().rebalance {
-                self.change_disks(&mut rng)?;
+                change_disks(self.group, self.scenario.sizes.len(), &mut rng)?;
                 changes -= 1;
             }
             let step = upkeep.step(true)?;
@@ -384,7 +402,7 @@ impl Moves<'_> {
             if let Some(told) = &follower
                 && !gone
             {
-                notices.extend(told.notices());
+                notices.extend(told.notices()?);
                 if below(&mut rng, self.lag) == 0 {
                     let part = below(&mut rng, notices.len() as u64 + 1) as usize;
                     let piece: Vec<u8> = notices.drain(..part).collect();
@@ -406,20 +424,5 @@ impl Moves<'_> {
             stage.pass(MOVER);
         }
         Err(Trouble::Gone)
-    }
-
-    /// Adds or drops a disk.
-    fn change_disks(&self, rng: &mut Xoshiro256PlusPlus) -> Result<(), Trouble> {
-        let disks = self.group.disks();
-        let changed = match self.scenario.spare(&disks) {
-            Some(nth) if below(rng, 2) == 0 => self.group.add_disks(&[self.scenario.disk(nth)], below(rng, 1 << 40)),
-            _ => self
-                .group
-                .drop_disk(&disks[below(rng, disks.len() as u64) as usize].name),
-        };
-        match changed {
-            Err(GroupError::Refused { .. } | GroupError::Full { .. }) => Ok(()),
-            changed => Ok(changed?),
-        }
     }
 }

@@ -12,6 +12,7 @@ use crate::metadata::core::Core;
 use crate::metadata::create::look;
 use crate::metadata::files::count;
 use crate::metadata::space::Space;
+use crate::sharing::heard::DUE_MAX;
 use crate::sharing::notice::{Notice, Told};
 use std::sync::atomic::Ordering;
 use targets::{FileId, Port};
@@ -54,6 +55,12 @@ impl<P: Port> Group<P> {
         }
         reached
     }
+
+    /// Whether something was heard that [`Group::answer`] has not answered yet.
+    pub fn owes_answer(&self) -> bool {
+        let core = self.core();
+        core.dead.is_none() && !core.hearing.due.is_empty()
+    }
 }
 
 impl<P: Port> Core<P> {
@@ -73,6 +80,10 @@ impl<P: Port> Core<P> {
         }
         self.hearing.last = notice.number;
         let epoch = self.board.advance();
+        // Who has followed the newest has followed those before it.
+        if self.hearing.due.len() == DUE_MAX {
+            self.hearing.due.pop_back();
+        }
         self.hearing.due.push_back((notice.number, epoch));
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The instances that follow an owner, and what they have yet to be told.
 //!
 //! Takes extents that were published; gives notices in bytes for each instance. Prevents: an instance that is told less
-//! than another.
+//! than another, and memory without bound for one that fetches nothing.
 
-use crate::sharing::notice::{Notice, Told};
+use crate::sharing::notice::{LARGEST, Notice, Told};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Link {
     /// It has no request in flight that is older than this epoch of the owner.
     pub(super) reached: AtomicU64,
-    /// Notices that nobody has fetched yet.
+    /// Notices that nobody has fetched yet, at most [`LARGEST`] bytes.
     pub(super) queue: Mutex<Vec<u8>>,
+    /// One found no room there: from that one on the instance can be told nothing, and answers nothing.
+    pub(super) overrun: AtomicBool,
     /// Nobody fetches them any more, and yet the instance may be at work.
     pub(super) deaf: AtomicBool,
 }
@@ -46,8 +48,15 @@ impl Telling {
         }
         let extents = std::mem::take(&mut self.changed).into_values().collect();
         let bytes = Notice { number, extents }.encode();
-        for link in self.links.iter().filter(|link| !link.deaf.load(Ordering::SeqCst)) {
-            queue(link).extend_from_slice(&bytes);
+        let is_told = |link: &&Arc<Link>| !link.deaf.load(Ordering::SeqCst) && !link.overrun.load(Ordering::SeqCst);
+        for link in self.links.iter().filter(is_told) {
+            let mut queue = queue(link);
+            if queue.len() + bytes.len() > LARGEST {
+                link.overrun.store(true, Ordering::SeqCst);
+                *queue = Vec::new();
+                continue;
+            }
+            queue.extend_from_slice(&bytes);
         }
     }
 

@@ -12,6 +12,8 @@ const HEAD: usize = 20;
 const ONE: usize = 20;
 /// Most extents of one notice, so that a stream that is none of ours takes no more memory than its bytes.
 const EXTENTS_MAX: u32 = 1 << 20;
+/// Bytes of the largest notice.
+pub(super) const LARGEST: usize = HEAD + ONE * EXTENTS_MAX as usize;
 
 /// An extent (file, extent), and where its one copy lies from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

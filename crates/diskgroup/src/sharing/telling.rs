@@ -22,8 +22,24 @@ pub struct Follower {
 impl Follower {
     /// What it must be told, in order: to be handed to [`Group::hear`] in its process, in pieces of any size. Empty:
     /// nothing new.
-    pub fn notices(&self) -> Vec<u8> {
-        std::mem::take(&mut *queue(&self.link))
+    ///
+    /// # Errors
+    /// [`GroupError::Refused`] where more was told than is kept for who fetches nothing (20 MiB, about a million
+    /// extents): that instance must end, and until then nothing is given away that it may use.
+    pub fn notices(&self) -> Result<Vec<u8>, GroupError> {
+        if self.link.overrun.load(Ordering::SeqCst) {
+            return Err(GroupError::refused(
+                "another instance has not fetched what the group's owner told it, and it is too much to be kept",
+                "end that instance",
+            ));
+        }
+        Ok(std::mem::take(&mut *queue(&self.link)))
+    }
+
+    /// Whether it has answered everything that was told: no extent is held in its maps that is not held here.
+    pub fn knows_all(&self) -> bool {
+        let is_whole = !self.link.overrun.load(Ordering::SeqCst) && queue(&self.link).is_empty();
+        is_whole && self.link.reached.load(Ordering::SeqCst) >= self.board.epoch()
     }
 
     /// It answered ([`Group::answer`]).
@@ -83,9 +99,41 @@ impl<P: Port> Group<P> {
         let link = Arc::new(Link {
             reached: AtomicU64::new(board.epoch()),
             queue: Mutex::default(),
+            overrun: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
         });
         board.telling().links.push(link.clone());
         Ok(Follower { board, link })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::notice::LARGEST;
+
+    #[test]
+    fn for_who_fetches_nothing_no_more_is_kept_than_the_bound() {
+        let link = Arc::new(Link {
+            reached: AtomicU64::new(1),
+            queue: Mutex::default(),
+            overrun: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
+        });
+        let (board, other) = (Arc::new(Board::new()), link.clone());
+        board.telling().links.push(link);
+        let follower = Follower { board, link: other };
+        assert!(follower.knows_all());
+        let mut most = 0;
+        while !follower.link.overrun.load(Ordering::SeqCst) {
+            follower.board.advance();
+            most = most.max(queue(&follower.link).len());
+            assert!(most <= LARGEST, "{most} bytes");
+        }
+        assert!(most > LARGEST - 100, "{most} bytes");
+        // What comes after the gap would be taken for all there is.
+        follower.board.advance();
+        assert!(queue(&follower.link).is_empty());
+        assert!(follower.notices().is_err() && !follower.knows_all());
     }
 }

@@ -246,7 +246,7 @@ impl<'a> Pair<'a> {
     /// Brings notices and answers a part of their way, or all of it.
     fn carry(&mut self, all: bool) -> Went<()> {
         if let Some(follower) = &self.follower {
-            self.notices.extend(follower.notices());
+            self.notices.extend(follower.notices()?);
         }
         let there = self.notices.len();
         let part = if all {

@@ -19,9 +19,18 @@ pub(crate) trait Changes {
 /// Memory of the port that moves extents, for each I/O that it may have in flight, and in all.
 const UPKEEP_IO_BYTES: u64 = 1 << 20;
 const UPKEEP_MEMORY_MAX: u64 = 64 << 20;
-/// Changes the disks, moves what must move, and returns when that is done, cannot be done, or `stop` was set. It tells
-/// how far it is from time to time.
-pub(crate) type Change<'a> = dyn FnOnce(&AtomicBool, &dyn Fn(HowFar)) -> anyhow::Result<Moved> + Send + 'a;
+/// Changes the disks, moves what must move, and returns when that is done, cannot be done, or it is to stop.
+pub(crate) type Change<'a> = dyn FnOnce(&mut Meanwhile<'_>) -> anyhow::Result<Moved> + Send + 'a;
+
+/// What goes on beside a change.
+pub(crate) struct Meanwhile<'a> {
+    /// Set when it is to stop.
+    pub(crate) stop: &'a AtomicBool,
+    /// Hears from time to time how far it is.
+    pub(crate) tell: &'a dyn Fn(HowFar),
+    /// Called after each step: brings other instances what the group tells, and the group their answers.
+    pub(crate) carry: &'a mut dyn FnMut() -> anyhow::Result<()>,
+}
 
 /// How far a move is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +70,7 @@ impl Changes for Grouped {
             .open(self.inject, &self.files, memory, power.max(OWNER_DEPTH))?;
         let mut upkeep = self.group.upkeep(port);
         upkeep.set_power(asked.power);
-        let change = move |stop: &AtomicBool, tell: &dyn Fn(HowFar)| {
+        let change = move |meanwhile: &mut Meanwhile<'_>| {
             let before = upkeep.progress().moved_bytes;
             let began = upkeep.port_mut().now();
             let ideal_bytes = self.ask(asked, seed)?;
@@ -72,13 +81,14 @@ impl Changes for Grouped {
             let mut told = 0;
             let ended = loop {
                 let step = upkeep.step(true)?;
+                (meanwhile.carry)()?;
                 let elapsed = upkeep.port_mut().now().saturating_sub(began);
-                let over = step != Step::Working || stop.load(Ordering::Relaxed);
+                let over = step != Step::Working || meanwhile.stop.load(Ordering::Relaxed);
                 if over || elapsed - told >= TELL_NS {
                     told = elapsed;
                     let progress = upkeep.progress();
                     moved.course.push((elapsed, progress.moved_bytes - before));
-                    tell(HowFar {
+                    (meanwhile.tell)(HowFar {
                         moved_bytes: progress.moved_bytes - before,
                         left_bytes: progress.left_bytes,
                         time_left_ns: progress.time_left_ns,

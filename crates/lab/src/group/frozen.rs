@@ -48,6 +48,11 @@ impl Frozen {
         Ok(frozen)
     }
 
+    /// The group of the data.
+    pub(crate) fn group(&self) -> &Group<BasePort> {
+        &self.group
+    }
+
     fn lying(&self) -> Lying<'_> {
         Lying {
             group: &self.group,

@@ -9,7 +9,8 @@ use crate::ports::{Opener, StackPort};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
 use diskgroup::{
-    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe, Uuid, Verify,
+    DiskInfo, DiskSpec, FileSpec, Follower, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions,
+    Redundancy, Stripe, Uuid, Verify,
 };
 use ledger::{Disclosed, FactName, Role};
 use pages::Files;
@@ -289,6 +290,12 @@ impl Grouped {
     fn members(&self) -> Vec<DiskInfo> {
         let redo = self.redo.as_ref().map(|group| group.disks());
         self.group.disks().into_iter().chain(redo.unwrap_or_default()).collect()
+    }
+
+    /// Lets so many other instances follow what is moved, each before it opens the group frozen. The group of a redo
+    /// log is never changed: nobody need follow there.
+    pub(crate) fn admit(&self, count: u32) -> Result<Vec<Follower>, GroupError> {
+        (0..count).map(|_| self.group.admit()).collect()
     }
 
     /// How the groups are.

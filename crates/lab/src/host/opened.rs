@@ -13,6 +13,7 @@ use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, StackPort};
 use crate::sizes::Sizes;
 use anyhow::Context;
+use diskgroup::Follower;
 use sandbox::Directory;
 use stacks::Ground;
 use targets::Method;
@@ -162,8 +163,17 @@ impl<'a> Opened<'a> {
             ring: self.opener.method == Method::Ring,
             seed: self.opener.seed,
             inject: Planted::of(&stand.stack.inject),
+            hears: None,
         };
         Ok(((1..count).map(opening).collect(), held))
+    }
+
+    /// Lets so many other instances follow its group, before they open it; nobody where it has none.
+    pub(crate) fn admit(&self, count: u32) -> anyhow::Result<Vec<Follower>> {
+        match &self.held {
+            Held::Group(group) => Ok(group.admit(count)?),
+            Held::Nothing | Held::Pool(_) => Ok(Vec::new()),
+        }
     }
 
     /// Closes a group in good order. Its ports must be gone.

@@ -173,11 +173,9 @@ impl<'a> Trial<'a> {
         let (mut instance, host) = self.ready(ledger, opened, &health, first)?;
         let others = self.others(&mut instance, opened)?;
         let volume = self.volume_of(opened);
-        let again = || self.others_of(opened);
         let mut loaded = Loaded {
             instance,
             others,
-            again: (opened.stand.stack.instances > 1).then_some(&again as _),
             surroundings: Box::new(host),
             around: &self.around(),
             changes: opened.changes(volume.as_ref()),
@@ -206,19 +204,13 @@ impl<'a> Trial<'a> {
             return Ok(Others::default());
         }
         instance.keep(0..self.site.study.workers / count)?;
-        let others = self.others_of(opened)?;
-        // What the others have now was this process's until then.
-        targets::give_back_freed_memory();
-        Ok(others)
-    }
-
-    /// Opens them on the stack as it is now.
-    fn others_of(&self, opened: &Opened<'_>) -> anyhow::Result<Others> {
-        let count = opened.stand.stack.instances;
+        let followers = opened.admit(count - 1)?;
         let (openings, held) = opened.openings(count, self.site.study.workers / count)?;
-        let others = Others::open(openings, self.turn.cancel)?;
+        let others = Others::open(openings, followers, self.turn.cancel)?;
         // Until here they were found by our descriptors.
         drop(held);
+        // What the others have now was this process's until then.
+        targets::give_back_freed_memory();
         Ok(others)
     }
 

@@ -101,7 +101,6 @@ fn drive(
             instance,
             // A stack of several instances takes no turns.
             others: Others::default(),
-            again: None,
             surroundings: Box::new(host),
             around,
             // Nothing changes its LUNs where stacks take turns.

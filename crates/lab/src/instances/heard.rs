@@ -47,6 +47,7 @@ pub fn spoken() -> anyhow::Result<Lines> {
     let orders = [
         Order::Open(Box::new(opening())),
         Order::Work(Asked::of(&paced())),
+        Order::Stop,
         Order::Settle,
     ];
     let answers = [
@@ -99,6 +100,7 @@ fn opening() -> Opening {
         ring: true,
         seed: 7,
         inject: Planted::of(&plan::Inject::default()),
+        hears: None,
     }
 }
 

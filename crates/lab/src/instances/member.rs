@@ -5,6 +5,7 @@
 
 use crate::instances::error::InstanceError;
 use crate::instances::lines::{self, LineError};
+use crate::instances::notices::Carrier;
 use crate::instances::wire::{Answer, AnswerLine, Order, OrderLine, Settled};
 use crate::not_kept::NotKept;
 use crate::signals;
@@ -41,6 +42,10 @@ pub(super) struct Member {
     orders: Option<ChildStdin>,
     /// Orders that it was given: the number of the last.
     given: u64,
+    /// It has answered the last: it has no work, and nothing in flight.
+    rests: bool,
+    /// What tells it what the owner of its disk group moves.
+    carrier: Option<Carrier>,
     answers: Receiver<Said>,
     heard: Arc<Heard>,
     patience: Duration,
@@ -141,11 +146,13 @@ impl Heard {
 }
 
 impl Member {
-    /// Starts the process of the instance of this number.
-    pub(super) fn start(number: u32) -> anyhow::Result<Member> {
+    /// Starts the process of the instance of this number, which hears what this one carries.
+    pub(super) fn start(number: u32, carrier: Option<Carrier>) -> anyhow::Result<Member> {
         let mut command = sandbox::ourselves();
         command.arg("instance");
-        Member::of(number, command, PATIENCE)
+        let mut member = Member::of(number, command, PATIENCE)?;
+        member.carrier = carrier;
+        Ok(member)
     }
 
     fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {
@@ -170,6 +177,8 @@ impl Member {
             child,
             orders,
             given: 0,
+            rests: false,
+            carrier: None,
             answers,
             heard,
             patience,
@@ -191,6 +200,16 @@ impl Member {
 
     pub(super) fn tell(&mut self, order: Order) -> anyhow::Result<()> {
         self.given += 1;
+        self.rests = false;
+        self.send(order)
+    }
+
+    /// Ends the work that it was told last; the answer to that comes all the same.
+    pub(super) fn stop(&mut self) -> anyhow::Result<()> {
+        self.send(Order::Stop)
+    }
+
+    fn send(&mut self, order: Order) -> anyhow::Result<()> {
         let line = OrderLine {
             number: self.given,
             order,
@@ -203,13 +222,35 @@ impl Member {
         Ok(())
     }
 
+    /// Brings what the owner of its disk group tells, and its answers, a part of their way.
+    pub(super) fn carry(&mut self) -> anyhow::Result<()> {
+        let Some(carrier) = &mut self.carrier else {
+            return Ok(());
+        };
+        let hears = carrier.carry();
+        // Whoever waits for it finds out how it ended.
+        if !hears.with_context(|| format!("instance {}", self.number))? {
+            self.heard.gone.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether it has followed all that it was told of its disk group.
+    pub(super) fn knows_all(&self) -> bool {
+        self.carrier.as_ref().is_none_or(Carrier::knows_all)
+    }
+
     /// Its answer to the last order.
     pub(super) fn answer(&mut self, cancel: &AtomicBool) -> anyhow::Result<Answer> {
         let mut silence = self.silence();
         loop {
             signals::check(cancel)?;
             match self.answers.recv_timeout(LOOK) {
-                Ok(said) => return self.taken(said),
+                Ok(said) => {
+                    let answer = self.taken(said)?;
+                    self.rests = true;
+                    return Ok(answer);
+                }
                 Err(RecvTimeoutError::Timeout) if !silence.is_lost() => {}
                 Err(_) => return Err(self.lost()),
             }
@@ -285,6 +326,12 @@ impl Member {
         })?;
         for listening in self.listening.drain(..) {
             let _ = listening.join();
+        }
+        // Who was ended in the middle of its work may have requests in the kernel that outlive it.
+        if self.rests
+            && let Some(carrier) = self.carrier.take()
+        {
+            carrier.ended();
         }
         Some(ended)
     }

@@ -7,6 +7,7 @@ mod error;
 pub(crate) mod heard;
 mod lines;
 mod member;
+pub(crate) mod notices;
 pub(crate) mod others;
 pub(crate) mod process;
 pub(crate) mod shares;

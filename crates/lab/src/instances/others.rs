@@ -4,15 +4,20 @@
 //! Prevents: a phase of which one instance is missing and that counts all the same.
 
 use crate::instances::member::{LOOK, Member, Silence};
+use crate::instances::notices::{Carrier, Ends};
 use crate::instances::wire::{Answer, Asked, Opening, Order, Settled};
 use crate::signals;
 use crate::trial::drive::{Driven, Paced};
+use diskgroup::Follower;
 use pages::Counters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// From telling all instances until they begin: a line of JSON is read long before.
 const LEAD_NS: u64 = 50_000_000;
+/// Between two looks whether all know where extents lie.
+const CARRY: Duration = Duration::from_micros(200);
 
 /// All of them, by number from 2 on.
 #[derive(Default)]
@@ -21,12 +26,21 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Starts one process for each, and waits until all have opened their workers.
-    pub(crate) fn open(openings: Vec<Opening>, cancel: &AtomicBool) -> anyhow::Result<Others> {
-        let mut others = Others::default();
+    /// Starts one process for each, and waits until all have opened their workers. `followers`: as their disk group
+    /// has admitted them; none on anything else.
+    pub(crate) fn open(
+        openings: Vec<Opening>,
+        followers: Vec<Follower>,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<Others> {
+        let (mut others, mut held) = (Others::default(), Vec::new());
+        let mut followers = followers.into_iter();
         for (nth, opening) in openings.into_iter().enumerate() {
-            let mut member = Member::start(nth as u32 + 2)?;
-            member.tell(Order::Open(Box::new(opening)))?;
+            let (carrier, ends) = followers.next().map(Carrier::new).transpose()?.unzip();
+            let hears = ends.as_ref().map(Ends::places);
+            held.extend(ends);
+            let mut member = Member::start(nth as u32 + 2, carrier)?;
+            member.tell(Order::Open(Box::new(Opening { hears, ..opening })))?;
             others.members.push(member);
         }
         for member in &mut others.members {
@@ -35,6 +49,8 @@ impl Others {
                 _ => return Err(member.unexpected()),
             }
         }
+        // Until here they found their ends of the pipes by our descriptors.
+        drop(held);
         // What they read to open is no part of a phase.
         others.settle(cancel, || Ok(()))?;
         Ok(others)
@@ -52,10 +68,34 @@ impl Others {
         cancel: &Arc<AtomicBool>,
         work: impl FnOnce(&Paced) -> anyhow::Result<T>,
     ) -> anyhow::Result<(T, Vec<Driven>)> {
-        let mut paced = Paced {
-            at: Some(targets::monotonic_ns() + LEAD_NS),
-            ..paced
-        };
+        let (own, theirs) = self.beside(paced, cancel, |paced, _| work(paced))?;
+        Ok((own, theirs.collect(cancel)?))
+    }
+
+    /// The same where the others work until `work` has ended. `work` may set the flag that it is given with its pace;
+    /// meanwhile it is what brings the others what their disk group's owner tells.
+    pub(crate) fn as_long_as<T>(
+        &mut self,
+        paced: Paced,
+        cancel: &Arc<AtomicBool>,
+        work: impl FnOnce(&Paced, &mut Followers<'_>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<(T, Vec<Driven>)> {
+        let (own, theirs) = self.beside(paced, cancel, work)?;
+        for member in &mut *theirs.0 {
+            member.stop()?;
+        }
+        Ok((own, theirs.collect(cancel)?))
+    }
+
+    /// Where there are no others, nothing waits for a moment.
+    fn beside<T>(
+        &mut self,
+        paced: Paced,
+        cancel: &Arc<AtomicBool>,
+        work: impl FnOnce(&Paced, &mut Followers<'_>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<(T, Followers<'_>)> {
+        let at = (!self.is_none()).then(|| targets::monotonic_ns() + LEAD_NS);
+        let mut paced = Paced { at, ..paced };
         for member in &mut self.members {
             member.tell(Order::Work(Asked::of(&paced)))?;
         }
@@ -63,6 +103,7 @@ impl Others {
         paced.pacing.cancel = Some(stop.clone());
         let over = AtomicBool::new(false);
         let mut silences: Vec<Silence> = self.members.iter().map(Member::silence).collect();
+        let mut followers = Followers(&mut self.members);
         let own = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !signals::is_set(&over) {
@@ -74,23 +115,16 @@ impl Others {
                 }
             });
             let _over = signals::SetWhenGone(&over);
-            work(&paced)
+            work(&paced, &mut followers)
         });
         signals::check(cancel)?;
         // Where both failed, the own error is as good as the other, and it has its causes.
         let own = own?;
         // Those that work on are not waited for when one is missing.
-        if let Some(lost) = self.members.iter_mut().find(|member| member.is_lost()) {
+        if let Some(lost) = followers.0.iter_mut().find(|member| member.is_lost()) {
             return Err(lost.lost());
         }
-        let mut theirs = Vec::new();
-        for member in &mut self.members {
-            match member.answer(cancel)? {
-                Answer::Worked(worked) => theirs.push(worked.driven()?),
-                _ => return Err(member.unexpected()),
-            }
-        }
-        Ok((own, theirs))
+        Ok((own, followers))
     }
 
     /// All bring home what they wrote, while `own` does.
@@ -126,6 +160,35 @@ impl Others {
     /// Distinct pages that the phase changed and that came home, of all of them.
     pub(crate) fn overwritten_pages(&self) -> u64 {
         self.members.iter().map(|member| member.settled.overwritten_pages).sum()
+    }
+}
+
+/// The others while they work, as the owner of their disk group sees them.
+pub(crate) struct Followers<'a>(&'a mut [Member]);
+
+impl Followers<'_> {
+    /// Brings notices and answers a part of their way.
+    pub(crate) fn carry(&mut self) -> anyhow::Result<()> {
+        self.0.iter_mut().try_for_each(Member::carry)
+    }
+
+    /// Until all have followed what they were told; one that is lost is not waited for.
+    pub(crate) fn bring_up_to_date(&mut self, cancel: &AtomicBool) -> anyhow::Result<()> {
+        while !self.0.iter().all(Member::knows_all) && !self.0.iter().any(Member::is_lost) {
+            signals::check(cancel)?;
+            self.carry()?;
+            std::thread::sleep(CARRY);
+        }
+        Ok(())
+    }
+
+    /// What each did.
+    fn collect(self, cancel: &AtomicBool) -> anyhow::Result<Vec<Driven>> {
+        let answer = |member: &mut Member| match member.answer(cancel)? {
+            Answer::Worked(worked) => worked.driven(),
+            _ => Err(member.unexpected()),
+        };
+        self.0.iter_mut().map(answer).collect()
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Takes orders as lines of JSON on standard input, and answers each on standard output. It opens its workers of a
 //! database that the run has made, works when it is told to, gives a sign of life each second, and ends with its
-//! orders. Prevents: an instance that goes on writing when the run is gone.
+//! orders. On a disk group it hears meanwhile where extents go. Prevents: an instance that goes on writing when the run
+//! is gone, and one that works on by old maps.
 
 use crate::full;
 use crate::instances::lines::{self, LineError};
+use crate::instances::notices::Followed;
 use crate::instances::stand::Stand;
 use crate::instances::wire::{Answer, AnswerLine, Opening, Order, OrderLine, Settled, Worked};
 use crate::not_kept;
@@ -15,9 +17,10 @@ use anyhow::{Context, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT};
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Between two signs of life.
@@ -32,18 +35,18 @@ pub fn serve() -> Result<(), OrderedError> {
     for signal in [SIGINT, SIGHUP] {
         signal_hook::flag::register(signal, Arc::default()).context("watch a signal")?;
     }
-    let over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::new(Ends::default());
     let mut desk = Desk {
-        orders: orders(over.clone()),
+        orders: orders(ends.clone()),
         number: 0,
     };
-    let Ok(Some(Order::Open(opening))) = desk.next() else {
+    let Ok(Some((Order::Open(opening), _))) = desk.next() else {
         return Err(OrderedError::NoOrder(anyhow!(
             "`assay instance` is started by `assay run`\n  write instances = 2 in a stack of a study"
         )));
     };
     give_signs_of_life();
-    obey(&opening, &mut desk, &over).map_err(|error| {
+    obey(&opening, &mut desk, &ends).map_err(|error| {
         let (loss, full) = (not_kept::is_loss(&error), full::ran_out_of_space(&error));
         let error_told = format!("{error:#}");
         let _ = desk.say(Answer::Failed {
@@ -55,20 +58,55 @@ pub fn serve() -> Result<(), OrderedError> {
     })
 }
 
+/// What ends work that is under way.
+#[derive(Default)]
+struct Ends {
+    /// The flag of the last order, and whether there is no work any more.
+    last: Mutex<(Arc<AtomicBool>, bool)>,
+}
+
+impl Ends {
+    fn last(&self) -> MutexGuard<'_, (Arc<AtomicBool>, bool)> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The flag of an order that comes now.
+    fn next(&self) -> Arc<AtomicBool> {
+        let mut last = self.last();
+        last.0 = Arc::new(AtomicBool::new(last.1));
+        last.0.clone()
+    }
+
+    /// Ends the work of the last order.
+    fn stop(&self) {
+        self.last().0.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the work of the last order and of all that come.
+    fn stop_for_good(&self) {
+        let mut last = self.last();
+        last.1 = true;
+        last.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// An order, and the flag that ends its work.
+type Given = (OrderLine, Arc<AtomicBool>);
+
 /// Where orders come in and answers go out.
 struct Desk {
-    orders: Receiver<Result<OrderLine, LineError>>,
+    orders: Receiver<Result<Given, LineError>>,
     /// Of the order that is being obeyed.
     number: u64,
 }
 
 impl Desk {
     /// The next order; `None`: there are no more.
-    fn next(&mut self) -> anyhow::Result<Option<Order>> {
-        let Ok(line) = self.orders.recv() else { return Ok(None) };
-        let line = line.context("read an order")?;
+    fn next(&mut self) -> anyhow::Result<Option<(Order, Arc<AtomicBool>)>> {
+        let Ok(given) = self.orders.recv() else { return Ok(None) };
+        let (line, stop) = given.context("read an order")?;
         self.number = line.number;
-        Ok(Some(line.order))
+        Ok(Some((line.order, stop)))
     }
 
     fn say(&self, answer: Answer) -> anyhow::Result<()> {
@@ -77,19 +115,61 @@ impl Desk {
 }
 
 /// Orders as they come; when they end, work that is under way ends too.
-fn orders(over: Arc<AtomicBool>) -> Receiver<Result<OrderLine, LineError>> {
+fn orders(ends: Arc<Ends>) -> Receiver<Result<Given, LineError>> {
     let (to, orders) = channel();
     std::thread::spawn(move || {
         let mut from = std::io::stdin().lock();
         while let Some(line) = lines::order(&mut from).transpose() {
+            // Who works hears no order: this one is obeyed here.
+            if let Ok(OrderLine { order: Order::Stop, .. }) = &line {
+                ends.stop();
+                continue;
+            }
             let is_last = line.is_err();
-            if to.send(line).is_err() || is_last {
+            if to.send(line.map(|line| (line, ends.next()))).is_err() || is_last {
                 break;
             }
         }
-        over.store(true, Ordering::Relaxed);
+        ends.stop_for_good();
     });
     orders
+}
+
+/// The thread that hears what the owner of the disk group moves.
+struct Following(Option<JoinHandle<anyhow::Result<()>>>);
+
+impl Following {
+    /// Where there is nothing to follow, nothing is done.
+    fn begin(opening: &Opening, stand: &Stand<'_>, ends: &Arc<Ends>) -> anyhow::Result<Following> {
+        let (Some(places), Some(group)) = (&opening.hears, stand.group()) else {
+            return Ok(Following(None));
+        };
+        let (followed, group, ends) = (Followed::open(places)?, group.clone(), ends.clone());
+        let thread = move || {
+            // Also in a panic: who follows no more must not work on.
+            let _ends = StopForGood(ends);
+            followed.follow(&group).context("follow the owner of the disk group")
+        };
+        Ok(Following(Some(std::thread::spawn(thread))))
+    }
+
+    /// An error where this process does not follow any more.
+    fn check(&mut self) -> anyhow::Result<()> {
+        match self.0.take_if(|thread| thread.is_finished()) {
+            None => Ok(()),
+            Some(thread) => thread
+                .join()
+                .map_err(|_| anyhow!("who follows the disk group's owner panicked"))?,
+        }
+    }
+}
+
+struct StopForGood(Arc<Ends>);
+
+impl Drop for StopForGood {
+    fn drop(&mut self) {
+        self.0.stop_for_good();
+    }
 }
 
 /// As long as this process runs, whatever its workers wait for: the run can tell one that waits from one that is
@@ -109,24 +189,28 @@ fn say(line: &AnswerLine) -> anyhow::Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).context("answer")
 }
 
-fn obey(opening: &Opening, desk: &mut Desk, over: &Arc<AtomicBool>) -> anyhow::Result<()> {
+fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<()> {
     let stand = Stand::of(opening)?;
+    // Before the first request: extents may be held already when a worker comes to them.
+    let mut following = Following::begin(opening, &stand, ends)?;
     let of = opening.first..opening.first + opening.workers;
     let (mut instance, _) = PageEngine::open_part(stand.ports()?, of, &stand.files(), opening.settings)?;
     desk.say(Answer::Opened)?;
-    while let Some(order) = desk.next()? {
-        match order {
+    while let Some((order, stop)) = desk.next()? {
+        let answer = match order {
             Order::Work(asked) => {
                 instance.count_overwritten();
-                let driven = asked.paced(over).run(&mut instance)?;
-                desk.say(Answer::Worked(Box::new(Worked::of(&driven)?)))?;
+                let driven = asked.paced(&stop).run(&mut instance)?;
+                Answer::Worked(Box::new(Worked::of(&driven)?))
             }
             Order::Settle => {
                 instance.checkpoint()?;
-                desk.say(Answer::Settled(settled(&instance)))?;
+                Answer::Settled(settled(&instance))
             }
-            Order::Open(_) => return Err(anyhow!("an instance is opened once")),
-        }
+            Order::Open(_) | Order::Stop => return Err(anyhow!("an instance is opened once, and stopped at work")),
+        };
+        following.check()?;
+        desk.say(answer)?;
     }
     Ok(())
 }

@@ -7,9 +7,10 @@ use crate::group::frozen::Frozen;
 use crate::instances::wire::{Ground, Opening, Place};
 use crate::ports::{Opener, StackPort};
 use anyhow::Context;
+use diskgroup::Group;
 use pages::Files;
 use rustix::fs::{Mode, OFlags};
-use targets::{Access, FileId, Method, OpenSpec, Which};
+use targets::{Access, BasePort, FileId, Method, OpenSpec, Which};
 
 /// What must stay open as long as the ports.
 pub(super) struct Stand<'a> {
@@ -33,6 +34,11 @@ impl<'a> Stand<'a> {
             }
         };
         Ok(Stand { opening, opener, group })
+    }
+
+    /// The group of the data, whose extents its owner may move; that of a redo log stays as it is.
+    pub(super) fn group(&self) -> Option<&Group<BasePort>> {
+        self.group.as_ref().map(Frozen::group)
     }
 
     /// The engine's files, by their number in a port.

@@ -1,8 +1,9 @@
 //! What the run and the process of another instance say to each other: one line of JSON each.
 //!
-//! Orders go down, each is answered once. Prevents: two programs that understand a phase differently (both are this
-//! one), and a number that is lost between them.
+//! Orders go down; each but [`Order::Stop`] is answered once. Prevents: two programs that understand a phase
+//! differently (both are this one), and a number that is lost between them.
 
+use crate::instances::notices::Places;
 use crate::trial::drive::{Driven, Paced, Work};
 use anyhow::{Context, ensure};
 use pages::{AgeWork, Counters, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
@@ -36,6 +37,8 @@ pub(crate) enum Order {
     Open(Box<Opening>),
     /// Works, and says when it is over.
     Work(Asked),
+    /// Ends the work of the order with this number. It has no answer of its own.
+    Stop,
     /// Brings home what was written.
     Settle,
 }
@@ -73,6 +76,8 @@ pub(crate) struct Opening {
     pub(crate) ring: bool,
     pub(crate) seed: u64,
     pub(crate) inject: Planted,
+    /// Where it hears what the owner of its disk group moves, if it has one.
+    pub(crate) hears: Option<Places>,
 }
 
 /// Where the files are.

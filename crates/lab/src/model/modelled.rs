@@ -73,7 +73,6 @@ fn on_model<'a>(instance: PageEngine, around: &'a Around<'a>) -> Loaded<'a> {
     Loaded {
         instance,
         others: Others::default(),
-        again: None,
         surroundings: Box::new(ModelSurroundings::default()),
         around,
         changes: None,

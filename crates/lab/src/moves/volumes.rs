@@ -3,10 +3,10 @@
 //! Takes a stack that stands and the run's journal; gives the change as a disk group gives its own. Prevents: a move of
 //! LVM and one of a disk group that were measured in two ways.
 
-use crate::group::changing::{Change, Changes, HowFar, Moved};
+use crate::group::changing::{Change, Changes, HowFar, Meanwhile, Moved};
 use plan::Rebalance;
 use stacks::{Built, Journal};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The volume of a stack, to be changed while workers use it.
@@ -22,7 +22,8 @@ impl Changes for VolumeOf<'_> {
 
     fn change<'a>(&'a self, asked: &'a Rebalance, _: u64) -> anyhow::Result<Box<Change<'a>>> {
         let exchange = stacks::exchange(self.built, self.journal, &asked.drop, &asked.add)?;
-        let change = move |stop: &AtomicBool, tell: &dyn Fn(HowFar)| {
+        // Whoever has the volume open follows it: the kernel has one map for all.
+        let change = move |meanwhile: &mut Meanwhile<'_>| {
             let began = Instant::now();
             let elapsed = || began.elapsed().as_nanos() as u64;
             let all = exchange.bytes();
@@ -33,12 +34,12 @@ impl Changes for VolumeOf<'_> {
             let finished = exchange.work(&mut |bytes| {
                 moved.course.push((elapsed(), bytes));
                 moved.moved_bytes = bytes;
-                tell(HowFar {
+                (meanwhile.tell)(HowFar {
                     moved_bytes: bytes,
                     left_bytes: all.saturating_sub(bytes),
                     time_left_ns: None,
                 });
-                !stop.load(Ordering::Relaxed)
+                !meanwhile.stop.load(Ordering::Relaxed)
             })?;
             moved.elapsed_ns = elapsed();
             moved.unfinished = (!finished).then(|| "the move was stopped half-way".to_string());

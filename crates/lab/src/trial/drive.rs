@@ -33,6 +33,15 @@ impl Driven {
         }
     }
 
+    /// What several instances did, as one.
+    pub(crate) fn together(all: Vec<Driven>) -> Driven {
+        let shares: Option<Vec<f64>> = all.iter().map(|driven| driven.outcome.busy_share).collect();
+        let user_scans = all.iter().flat_map(|driven| driven.user_scans.clone()).collect();
+        let mut outcome = workloads::merge(all.into_iter().map(|driven| driven.outcome).collect());
+        outcome.busy_share = shares.map(|shares| together(&shares));
+        Driven { outcome, user_scans }
+    }
+
     /// Scans that ran as these operations did.
     pub(crate) fn scans<P: Port>(outcome: Outcome, operations: &[ScanOperation<'_, P>]) -> Driven {
         let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
@@ -80,6 +89,24 @@ impl Paced {
         }
     }
 
+    /// Random work for `time`, or until it is ended by the flag.
+    pub(crate) fn random(work: &Random, time: Option<Duration>, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
+        Paced {
+            work: Work::Random(random_work(work)),
+            pacing: random_pacing(work, time, cancel),
+            seed,
+            at: None,
+        }
+    }
+
+    /// Until its moment.
+    pub(crate) fn wait_for_its_moment(&self) {
+        if let Some(at) = self.at {
+            let left = at.saturating_sub(targets::monotonic_ns());
+            std::thread::sleep(std::time::Duration::from_nanos(left));
+        }
+    }
+
     /// Runs it to its end (without the drain).
     pub(crate) fn run(&self, instance: &mut PageEngine) -> Result<Driven, PagesError> {
         let seed = self.seed;
@@ -101,25 +128,9 @@ impl Paced {
         O: Served + Send,
         O::Error: Send,
     {
-        if let Some(at) = self.at {
-            let left = at.saturating_sub(targets::monotonic_ns());
-            std::thread::sleep(std::time::Duration::from_nanos(left));
-        }
+        self.wait_for_its_moment();
         drive_all(operations, &self.pacing, self.seed)
     }
-}
-
-/// Runs random work for `time`, or to its own end, or until `cancel`.
-pub(crate) fn random(
-    instance: &mut PageEngine,
-    work: &Random,
-    time: Option<Duration>,
-    seed: u64,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Outcome, PagesError> {
-    let pacing = random_pacing(work, time, cancel);
-    let mut operations = instance.random(&random_work(work), seed)?;
-    drive_all(&mut operations, &pacing, seed)
 }
 
 pub(crate) fn slice_ns(time: Option<Duration>) -> u64 {

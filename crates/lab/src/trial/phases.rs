@@ -15,7 +15,7 @@ use crate::surroundings::{Seen, Surroundings};
 use crate::trial::ageing;
 use crate::trial::around::{After, Around, phase_seed};
 use crate::trial::done::Done;
-use crate::trial::drive::{self, Driven, Paced, Work};
+use crate::trial::drive::{Driven, Paced, Work};
 use anyhow::Context;
 use ledger::{InstanceRow, Ledger, Measure};
 use pages::Shape;
@@ -35,16 +35,11 @@ pub(crate) enum Leg {
     Full,
 }
 
-/// Opens the other instances of a trial.
-pub(crate) type Again<'a> = dyn Fn() -> anyhow::Result<Others> + 'a;
-
 /// A database that stands loaded, with what surrounds it: what phases run on.
 pub(crate) struct Loaded<'a> {
     pub(crate) instance: PageEngine,
     /// Those that have the rest of its workers.
     pub(crate) others: Others,
-    /// Opens them again where they had to end; `None` where there are none.
-    pub(crate) again: Option<&'a Again<'a>>,
     pub(crate) surroundings: Box<dyn Surroundings + 'a>,
     pub(crate) around: &'a Around<'a>,
     /// The disk group or the volume that it lies in.
@@ -64,9 +59,6 @@ pub(crate) struct Piece {
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
 }
-
-/// Said of a phase in which the others were closed.
-const ALONE: &str = "instance 1 worked alone: the others ended before this phase, and opened the stack again after it";
 
 /// When a piece of work ends with a checkpoint, and everything below at rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,16 +82,8 @@ impl<'a> Loaded<'a> {
                 self.instance.checkpoint()?;
                 return Ok(Leg::Cut(ordinal));
             }
-            // Others have opened the stack as it is, and hear nothing of what changes in it.
-            let alone = phase.kind.rebalance().is_some() && !self.others.is_none();
-            if alone {
-                self.others = Others::default();
-            }
             if around.recorded(ledger, ordinal, || self.phase(ordinal))? == After::Full {
                 return Ok(Leg::Full);
-            }
-            if let Some(again) = self.again.filter(|_| alone) {
-                self.others = again()?;
             }
         }
         Ok(Leg::Done)
@@ -113,20 +97,13 @@ impl<'a> Loaded<'a> {
         let mut each = Vec::new();
         let before = self.shares();
         let mut piece = self.observed(End::Always, |instance, others| {
-            let (mut driven, beside, theirs) = work(instance, others, around, (ordinal, changes))?;
-            told = beside;
-            if !others.is_none() {
-                each = [vec![Part::of(&driven)], theirs.iter().map(Part::of).collect()].concat();
-                driven = together(driven, theirs);
-            }
+            let (driven, beside, parts) = work(instance, others, around, (ordinal, changes))?;
+            (told, each) = (beside, parts);
             Ok(driven)
         })?;
         if !each.is_empty() {
             let timed = phase.time.is_some();
             piece.instances = shares::told(&each, (&before, &self.shares()), timed, &mut piece.seen);
-        }
-        if self.again.is_some() && self.others.is_none() {
-            piece.seen.remarks.push(ALONE.to_string());
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);
@@ -242,19 +219,19 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// The work of a phase, without the drain; what it has to tell beside that; what each of the others did.
+/// The work of a phase, without the drain, of all instances together; what it has to tell beside that; what each of
+/// several instances did.
 fn work(
     instance: &mut PageEngine,
     others: &mut Others,
     around: &Around<'_>,
     (ordinal, changes): (usize, Option<&dyn Changes>),
-) -> anyhow::Result<(Driven, Told, Vec<Driven>)> {
+) -> anyhow::Result<(Driven, Told, Vec<Part>)> {
     let phase = &around.study.phases[ordinal];
     let seed = phase_seed(around.turn.block.seed, ordinal);
     match (&phase.kind, changes) {
         (plan::PhaseKind::Rebalance(asked), Some(stack)) => {
-            let (driven, told) = rebalance::phase(instance, stack, (phase, asked), around, seed)?;
-            return Ok((driven, told, Vec::new()));
+            return rebalance::phase((instance, others), stack, (phase, asked), around, seed);
         }
         (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group and no volume is here to be rebalanced"),
         _ => {}
@@ -266,22 +243,13 @@ fn work(
             _ => paced.run(instance)?,
         })
     };
-    let (driven, theirs) = match others.is_none() {
-        true => (own(&paced)?, Vec::new()),
-        false => others.with(paced, around.turn.cancel, own)?,
-    };
-    Ok((driven, Told::default(), theirs))
-}
-
-/// What several instances did, as one.
-fn together(own: Driven, theirs: Vec<Driven>) -> Driven {
-    let all = || std::iter::once(&own).chain(&theirs);
-    let shares: Option<Vec<f64>> = all().map(|driven| driven.outcome.busy_share).collect();
-    let user_scans = all().flat_map(|driven| driven.user_scans.clone()).collect();
-    let outcomes = std::iter::once(own.outcome).chain(theirs.into_iter().map(|driven| driven.outcome));
-    let mut outcome = workloads::merge(outcomes.collect());
-    outcome.busy_share = shares.map(|shares| drive::together(&shares));
-    Driven { outcome, user_scans }
+    if others.is_none() {
+        return Ok((own(&paced)?, Told::default(), Vec::new()));
+    }
+    let (driven, mut theirs) = others.with(paced, around.turn.cancel, own)?;
+    theirs.insert(0, driven);
+    let each = theirs.iter().map(Part::of).collect();
+    Ok((Driven::together(theirs), Told::default(), each))
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number
