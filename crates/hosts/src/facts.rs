@@ -65,7 +65,8 @@ impl HostFacts {
         })
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    /// As they are sent.
+    pub fn bytes(&self) -> Vec<u8> {
         // Strings and numbers alone: JSON has words for all of them.
         serde_json::to_vec(self).unwrap_or_default()
     }

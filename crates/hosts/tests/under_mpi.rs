@@ -25,14 +25,12 @@ fn runs(command: &str) -> bool {
     ended.is_ok_and(|status| status.success())
 }
 
-/// Whether this machine has what a test needs; a machine that was promised to have it must.
+/// Whether this machine has what a test needs; what `./test` has installed must be there.
 fn has(needs: &[&str]) -> bool {
     let missing = needs.iter().find(|need| !runs(need));
     if let Some(missing) = missing {
-        assert!(
-            std::env::var_os("ASSAY_TEST_MPI").is_none(),
-            "this fails here: {missing}"
-        );
+        let is_promised = missing.starts_with("command -v") && std::env::var_os("ASSAY_TEST_MPI").is_some();
+        assert!(!is_promised, "this fails here: {missing}");
         eprintln!("SKIPPED: this fails here: {missing}");
     }
     missing.is_none()
