@@ -3,7 +3,7 @@
 //! Prevents: a lost host, a wrong launcher and a program without MPI told as the same thing.
 
 use crate::facts::FactsError;
-use crate::launcher::Launcher;
+use crate::launcher::{Launcher, LauncherError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -15,21 +15,9 @@ pub const EXIT_NOT_UNDONE: u8 = 4;
 /// Why hosts do not work together.
 #[derive(Debug, Error)]
 pub enum HostsError {
-    /// A variable of the launcher means nothing.
-    #[error(
-        "the launcher's variable {name} is `{value}`, and must be a number from {least} to {most}\n  start the program \
-         with a launcher of MPI, or unset the variable"
-    )]
-    Variable {
-        /// Its name.
-        name: String,
-        /// What it holds.
-        value: String,
-        /// The least that it may hold.
-        least: u32,
-        /// The most.
-        most: u32,
-    },
+    /// What the launcher says means nothing.
+    #[error(transparent)]
+    Launcher(#[from] LauncherError),
     /// There is a launcher, and no MPI in this program.
     #[error(
         "{} started {} ranks, and this program was built without MPI\n  build it with `--features mpi`, or start it \
@@ -102,8 +90,8 @@ pub enum Cause {
     },
     /// A rank was not heard.
     #[error(
-        "rank {rank} was not heard for {seconds} s\n  look at its host and at the network between the hosts, and go on \
-         with `assay run --resume`"
+        "rank {rank} was not heard for {seconds} s\n  look at its host and at the network between the hosts, and go \
+         on with `assay run --resume`"
     )]
     Silent {
         /// Which one.
@@ -113,8 +101,8 @@ pub enum Cause {
     },
     /// A call of MPI does not come back.
     #[error(
-        "MPI did not answer rank {rank} for {seconds} s\n  look at the network between the hosts, and go on with `assay \
-         run --resume`"
+        "MPI did not answer rank {rank} for {seconds} s\n  look at the network between the hosts, and go on with \
+         `assay run --resume`"
     )]
     Stuck {
         /// Whose call.

@@ -25,8 +25,10 @@ pub struct HostFacts {
     pub host: String,
     /// Release of the kernel.
     pub kernel: String,
-    /// Processors that the process may use.
+    /// Processors that are online.
     pub cores: u32,
+    /// Processors that the rank may use: a launcher may bind it to a few (`mpirun --bind-to none` does not).
+    pub usable: u32,
     /// SHA-256 of the program's file, in hexadecimal.
     pub binary: String,
     /// Process id, on its host.
@@ -55,11 +57,14 @@ impl HostFacts {
     pub fn here() -> io::Result<HostFacts> {
         let system = uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
-        let cores = std::thread::available_parallelism()?.get();
+        let usable = std::thread::available_parallelism()?.get();
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         Ok(HostFacts {
             host: text(system.nodename()),
             kernel: text(system.release()),
-            cores: u32::try_from(cores).unwrap_or(CORES_MAX),
+            // Where /sys is not there, those that may be used are known all the same.
+            cores: count(&online).unwrap_or(usable as u32),
+            usable: usable as u32,
             binary: digest(File::open("/proc/self/exe")?)?,
             process: std::process::id(),
         })
@@ -86,7 +91,9 @@ impl HostFacts {
         match () {
             () if !is_name(&facts.host) => Err(FactsError::Impossible("the name of the host")),
             () if !is_name(&facts.kernel) => Err(FactsError::Impossible("the kernel")),
-            () if facts.cores == 0 || facts.cores > CORES_MAX => Err(FactsError::Impossible("the processors")),
+            () if !(1..=CORES_MAX).contains(&facts.cores) || !(1..=CORES_MAX).contains(&facts.usable) => {
+                Err(FactsError::Impossible("the processors"))
+            }
             () if !is_digest => Err(FactsError::Impossible("the digest of the program")),
             () => Ok(facts),
         }
@@ -104,12 +111,24 @@ fn digest(mut file: impl Read) -> io::Result<String> {
     }
 }
 
+/// How many processors a list of the kernel names, as `0-3,6`. `None`: it is no such list.
+fn count(list: &str) -> Option<u32> {
+    let one = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.trim()
+        .split(',')
+        .try_fold(0_u32, |sum, range| sum.checked_add(one(range)?))
+}
+
 /// In what hosts differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Difference {
     /// They run other kernels.
     Kernel,
-    /// They have other numbers of processors.
+    /// They have other numbers of processors, or may use others.
     Cores,
     /// They run another build of the program.
     Binary,
@@ -123,7 +142,7 @@ pub fn differences(facts: &[HostFacts]) -> Vec<(u32, Difference)> {
     let of = |(rank, other): (u32, &HostFacts)| {
         let found = [
             (other.kernel != first.kernel).then_some(Difference::Kernel),
-            (other.cores != first.cores).then_some(Difference::Cores),
+            ((other.cores, other.usable) != (first.cores, first.usable)).then_some(Difference::Cores),
             (other.binary != first.binary).then_some(Difference::Binary),
         ];
         found.into_iter().flatten().map(move |difference| (rank, difference))
@@ -149,11 +168,23 @@ mod tests {
         assert_eq!(digest(&b"abc"[..]).unwrap(), abc);
     }
 
+    #[test]
+    fn processors_are_counted_as_the_kernel_lists_them() {
+        assert_eq!(
+            (count("0\n"), count("0-3\n"), count("0-3,6,8-9\n")),
+            (Some(1), Some(4), Some(7))
+        );
+        for wrong in ["", "3-1", "a", "0-", "0-4294967295"] {
+            assert_eq!(count(wrong), None, "{wrong}");
+        }
+    }
+
     fn changed(change: impl FnOnce(&mut HostFacts)) -> HostFacts {
         let mut facts = HostFacts {
             host: "one".into(),
             kernel: "6.1.0".into(),
             cores: 8,
+            usable: 8,
             binary: "0a".repeat(32),
             process: 7,
         };
@@ -170,6 +201,7 @@ mod tests {
             changed(|facts| facts.kernel = "k".repeat(257)),
             changed(|facts| facts.cores = 0),
             changed(|facts| facts.cores = u32::MAX),
+            changed(|facts| facts.usable = 0),
             changed(|facts| facts.binary = "0a".into()),
             changed(|facts| facts.binary = "zz".repeat(32)),
         ] {

@@ -3,8 +3,8 @@
 //! Takes the variables of the environment; gives the launcher, this process's rank and the number of ranks. Prevents:
 //! MPI that is initialised where no launcher is, and ranks that take themselves for single programs.
 
-use crate::error::HostsError;
 use std::fmt::{self, Display};
+use thiserror::Error;
 
 /// More ranks than this are no study.
 pub const RANKS_MAX: u32 = 4096;
@@ -41,6 +41,23 @@ pub struct Launcher {
     pub size: u32,
 }
 
+/// A variable of the launcher means nothing.
+#[derive(Debug, Error)]
+#[error(
+    "the launcher's variable {name} is `{value}`, and must be a number from {least} to {most}\n  start the program \
+     with a launcher of MPI, or unset the variable"
+)]
+pub struct LauncherError {
+    /// Its name.
+    name: String,
+    /// What it holds.
+    value: String,
+    /// The least that it may hold.
+    least: u32,
+    /// The most.
+    most: u32,
+}
+
 /// Variables of one launcher: its kind, those that hold the size (the first that is set counts), that of the rank.
 type Variables = (LauncherKind, &'static [&'static str], &'static str);
 
@@ -60,14 +77,14 @@ impl Launcher {
     ///
     /// # Errors
     /// A variable that is no number, or a rank beyond the size.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Launcher>, HostsError> {
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Launcher>, LauncherError> {
         for (kind, sizes, rank) in LAUNCHERS {
             let size = sizes.iter().find(|name| variable(name).is_some());
             if let (Some(size), Some(_)) = (size, variable(rank)) {
                 return one(kind, size, rank, &variable).map(Some);
             }
         }
-        // `srun` without a service for MPI: its ranks would run as single programs. A script of a batch job has no step.
+        // `srun` without a service for MPI: its ranks would run as single programs. A batch script has no step.
         let (size, rank) = ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
         let is_alone = variable(size).is_none_or(|size| size == "1");
         match is_alone || variable(rank).is_none() {
@@ -80,7 +97,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`Launcher::of`].
-    pub fn here() -> Result<Option<Launcher>, HostsError> {
+    pub fn here() -> Result<Option<Launcher>, LauncherError> {
         Launcher::of(|name| std::env::var(name).ok())
     }
 
@@ -102,17 +119,17 @@ fn one(
     size_name: &str,
     rank_name: &str,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Launcher, HostsError> {
+) -> Result<Launcher, LauncherError> {
     let size = number(size_name, &variable, 1, RANKS_MAX)?;
     let rank = number(rank_name, &variable, 0, size - 1)?;
     Ok(Launcher { kind, rank, size })
 }
 
-fn number(name: &str, variable: impl Fn(&str) -> Option<String>, least: u32, most: u32) -> Result<u32, HostsError> {
+fn number(name: &str, variable: impl Fn(&str) -> Option<String>, least: u32, most: u32) -> Result<u32, LauncherError> {
     let value = variable(name).unwrap_or_default();
     match value.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(HostsError::Variable {
+        _ => Err(LauncherError {
             name: name.to_string(),
             value: value.chars().take(40).collect(),
             least,
@@ -125,7 +142,7 @@ fn number(name: &str, variable: impl Fn(&str) -> Option<String>, least: u32, mos
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<Option<Launcher>, HostsError> {
+    fn of(variables: &[(&str, &str)]) -> Result<Option<Launcher>, LauncherError> {
         Launcher::of(|name| {
             let found = variables.iter().find(|(one, _)| *one == name);
             found.map(|(_, value)| (*value).to_string())

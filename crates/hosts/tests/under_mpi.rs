@@ -207,7 +207,7 @@ fn ranks_of_one_host_work_together_too() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = Command::new("mpirun.openmpi");
     command
-        .args(["-n", "3", "--oversubscribe"])
+        .args(["-n", "3", "--oversubscribe", "--bind-to", "none"])
         .arg(PLAY)
         .arg(dir.path())
         .arg("phases");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# node.sh HOST COMMAND...: stands for ssh: runs the command on a node, which has a network, a name and a clock of its own.
+# node.sh HOST COMMAND...: stands for ssh. It runs the command on a node, which has its own network, name and clock.
 host=$1
 shift
 exec ip netns exec "$host" unshare --uts --time --monotonic $((${host#node} * 1000)) --fork --kill-child \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# rank.sh DIR COMMAND...: runs a rank, and writes down its exit code. A launcher ends ranks by SIGTERM: this one waits for its own.
+# rank.sh DIR COMMAND...: runs a rank, and writes down its exit code. A launcher sends SIGTERM to both: the rank decides.
 dir=$1
 shift
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
