@@ -7,7 +7,7 @@
 //!
 //! # Threads of a rank
 //!
-//! * One thread alone calls MPI. It looks at the network every 2 ms and sleeps between. It stamps clocks, takes
+//! * One thread alone calls MPI. It looks at the network every 4 ms and sleeps between. It stamps clocks, takes
 //!   messages, and gives a sign of life twice a second, whatever the main thread waits for.
 //! * The watchdog calls no MPI. It looks at signs of life every 100 ms by its own clock. When a rank is silent, when
 //!   MPI hangs, or when another rank says that all end, it runs the caller's [`LastAct`] and ends the process: exit

@@ -19,9 +19,10 @@ use targets::monotonic_ns;
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_millis(500);
 /// Between two looks at the wire. A phase is told 50 ms ahead.
-const NAP: Duration = Duration::from_millis(2);
-/// Who was asked for the time is asked again soon, and does not sleep meanwhile.
-const AWAKE_NS: u64 = 5_000_000;
+const NAP: Duration = Duration::from_millis(4);
+/// Who was asked for the time is asked again soon, and does not sleep meanwhile: several naps of the one who asks. It
+/// sleeps again before a phase begins.
+const AWAKE_NS: u64 = 20_000_000;
 /// Questions to each clock: the shortest of so many round trips counts.
 const QUESTIONS: u64 = 200;
 /// On a host that is busy, fewer questions must do when they have taken so long.
