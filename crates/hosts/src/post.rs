@@ -191,15 +191,16 @@ impl<W: Wire> Post<W> {
                 let Some(message) = peer.assembly.take(&piece)? else {
                     return Ok(());
                 };
-                let unread = peer.unread.fetch_add(message.len() as u64, Ordering::Relaxed);
-                let total = unread + message.len() as u64;
+                let length = message.len() as u64;
+                let total = peer.unread.fetch_add(length, Ordering::Relaxed) + length;
                 if total > UNREAD_MAX {
                     let most = UNREAD_MAX;
                     return Err(NoteError::Long { total, most });
                 }
                 // Where nobody reads it any more, nobody misses it.
-                if let Some(reader) = &peer.reader {
-                    let _ = reader.send(message);
+                let reader = peer.reader.as_ref();
+                if reader.is_none_or(|reader| reader.send(message).is_err()) {
+                    peer.unread.fetch_sub(length, Ordering::Relaxed);
                 }
             }
             Note::Closed => peer.reader = None,

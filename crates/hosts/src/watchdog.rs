@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// The others are told that all end; a network that does not take it is not waited for.
 const TELL: Duration = Duration::from_secs(1);
+/// A launcher that ends this rank tells the others itself, and kills after a second.
+const TELL_ASKED: Duration = Duration::from_millis(200);
 /// MPI is still called stuck when a peer could be silent for the same reason: the peer is the better word.
 const MORE: Duration = Duration::from_secs(1);
 
@@ -148,7 +150,12 @@ fn end(board: &Board, cause: Cause, patience: Duration, last: LastAct) -> ! {
     // Without a thread nothing is undone, and the exit code says so.
     let _ = std::thread::Builder::new().spawn(move || to.send(last(&cause)));
     let undone = done.recv_timeout(patience).unwrap_or(Undone::NotAll);
-    while !board.is_told() && began.elapsed() < TELL {
+    let tell = if matches!(cause, Cause::Asked { .. }) {
+        TELL_ASKED
+    } else {
+        TELL
+    };
+    while !board.is_told() && began.elapsed() < tell {
         std::thread::sleep(LOOK / 10);
     }
     let code = match undone {
