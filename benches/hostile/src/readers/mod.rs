@@ -4,6 +4,7 @@
 //! nothing attacks.
 
 mod disk_group;
+mod host_notes;
 mod imports;
 mod instances;
 mod journal;
@@ -119,6 +120,12 @@ pub const READERS: &[Reader] = &[
         what: "pages: control blocks, redo batches and pages, checksums made right",
         usual: 1_000,
         make: page_engine::make,
+    },
+    Reader {
+        name: "host notes",
+        what: "hosts: notes, messages in pieces, clocks and facts of another host",
+        usual: 3_000,
+        make: host_notes::make,
     },
     Reader {
         name: "zpool messages",
