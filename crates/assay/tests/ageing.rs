@@ -154,7 +154,7 @@ fn filled(dir: &Path) -> String {
         r#"
 [study]
 name = "filled"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 io = "ring"
 [luns.data]

@@ -19,7 +19,7 @@ fn study(dir: &Path) -> String {
         r#"
 [study]
 name = "moved"
-time_limit = "30m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 workers = 2

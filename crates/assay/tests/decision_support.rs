@@ -30,7 +30,7 @@ fn study(dir: &Path, phases: &str) -> String {
         r#"
 [study]
 name = "questions"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 [luns.data]
 files = {{ size = "192MiB", dir = "{}" }}
@@ -131,7 +131,7 @@ fn temporary_files_have_a_place_of_their_own() {
         r#"
 [study]
 name = "temporary"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 [luns.data]
 files = {{ size = "192MiB", dir = "{0}" }}
@@ -222,7 +222,7 @@ fn temporary_space_that_runs_out_is_reported() {
         r#"
 [study]
 name = "full"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 [luns.data]
 files = {{ size = "384MiB", dir = "{0}" }}

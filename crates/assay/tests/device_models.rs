@@ -18,7 +18,7 @@ fn study(dir: &Path, model: &str, time: &str) -> String {
         r#"
 [study]
 name = "modelled"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 io = "ring"
 slow_motion = 1
@@ -359,7 +359,7 @@ fn faulty(dir: &Path) -> String {
         r#"
 [study]
 name = "faults"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 io = "ring"
 [luns.data]

@@ -16,7 +16,7 @@ fn study(dir: &Path) -> String {
 [study]
 name = "grouped"
 question = "Does the group do what the engine asks, and no more?"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 io = "ring"

@@ -16,7 +16,7 @@ fn study(dir: &Path, time: &str) -> String {
         r#"
 [study]
 name = "shared"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 workers = 2
@@ -222,7 +222,7 @@ fn moving(dir: &Path, before: &str) -> String {
         r#"
 [study]
 name = "moving"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 workers = 2

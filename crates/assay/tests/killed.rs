@@ -26,7 +26,7 @@ fn study(dir: &Path) -> String {
 [study]
 name = "killed"
 question = "Does the host come back?"
-time_limit = "10m"
+time_limit = "3h"
 blocks = {BLOCKS}
 seed = 5
 io = "ring"

@@ -20,7 +20,7 @@ fn study(dir: &Path) -> String {
         r#"
 [study]
 name = "lost"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 [luns.data]

@@ -25,7 +25,7 @@ fn study(dir: &Path) -> String {
 [study]
 name = "raw-truth"
 question = "Does the device read what the engine says?"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 seed = 3
 io = "ring"

@@ -16,7 +16,7 @@ fn study(dir: &Path) -> String {
         r#"
 [study]
 name = "regrouped"
-time_limit = "20m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 [luns.data]

@@ -29,7 +29,7 @@ fn study(dir: &Path, schedule: &str) -> String {
 [study]
 name = "rotating"
 question = "Who has which LUNs?"
-time_limit = "10m"
+time_limit = "3h"
 blocks = {BLOCKS}
 seed = 5
 schedule = "{schedule}"

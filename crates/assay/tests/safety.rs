@@ -19,7 +19,7 @@ fn study(devices: &[&Path], more: &str) -> String {
 [study]
 name = "safety"
 question = "May it be touched?"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 seed = 5
 io = "ring"

@@ -10,7 +10,7 @@ fn study(more: &str) -> String {
         r#"
 [study]
 name = "served"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 [[stack]]
 name = "one"

@@ -25,7 +25,7 @@ fn study(dir: &Path, place: &Path) -> String {
         r#"
 [study]
 name = "sql"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 workers = 2
 [luns.data]

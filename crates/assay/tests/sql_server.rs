@@ -29,7 +29,7 @@ fn study(dir: &Path, lun_mib: u64, phases: &str) -> String {
         r#"
 [study]
 name = "server"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 [luns.data]
 files = {{ size = "{lun_mib}MiB", dir = "{}" }}

@@ -32,7 +32,7 @@ fn study(dir: &Path, seed: u64, stacks: &[(&str, &str)]) -> String {
 [study]
 name = "truth"
 question = "Is what is known found?"
-time_limit = "20m"
+time_limit = "3h"
 blocks = {blocks}
 seed = {seed}
 io = "ring"

@@ -16,7 +16,7 @@ fn study(luns: &str, stack: &str) -> String {
 [study]
 name = "refused"
 blocks = 4
-time_limit = "10m"
+time_limit = "3h"
 seed = 5
 [luns.data]
 {luns}

@@ -40,7 +40,7 @@ fn study(dir: &Path, via: &str, log: bool) -> String {
 [study]
 name = "copies"
 blocks = 4
-time_limit = "20m"
+time_limit = "3h"
 seed = 3
 {sets}
 [[stack]]

@@ -34,7 +34,7 @@ fn study(dir: &Path, stacks: &str, phase: &str) -> String {
 [study]
 name = "fuse"
 blocks = 4
-time_limit = "10m"
+time_limit = "3h"
 seed = 5
 [memory]
 budget = "384MiB"

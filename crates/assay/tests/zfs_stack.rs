@@ -12,7 +12,7 @@ const STUDY: &str = r#"
 [study]
 name = "pools"
 blocks = 4
-time_limit = "20m"
+time_limit = "3h"
 seed = 5
 [luns.data]
 files = { count = 1, size = "128MiB", dir = "." }

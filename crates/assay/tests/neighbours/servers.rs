@@ -12,7 +12,7 @@ fn study(dir: &Path) -> String {
         r#"
 [study]
 name = "server"
-time_limit = "10m"
+time_limit = "3h"
 blocks = 4
 [[stack]]
 name = "here"
