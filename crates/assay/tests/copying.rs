@@ -36,7 +36,7 @@ fn scan(name: &str) -> String {
 }
 
 fn head(name: &str) -> String {
-    format!("[study]\nname = \"{name}\"\ntime_limit = \"20m\"\nblocks = 4\nseed = 3\n")
+    format!("[study]\nname = \"{name}\"\ntime_limit = \"3h\"\nblocks = 4\nseed = 3\n")
 }
 
 /// A measure of a phase in each block that has it, in the order of blocks.

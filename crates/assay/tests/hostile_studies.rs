@@ -92,7 +92,7 @@ fn what_a_study_names_is_listed_and_written() {
     std::os::unix::fs::symlink(&named, &link).expect("a link");
     let _gone = Gone(&link);
     let text_of = format!(
-        "[study]\nname = \"honest\"\ntime_limit = \"10m\"\nblocks = 4\n[luns.data]\ndevices = [\"{}\"]\n\
+        "[study]\nname = \"honest\"\ntime_limit = \"3h\"\nblocks = 4\n[luns.data]\ndevices = [\"{}\"]\n\
          overwrite = true\n[[stack]]\n\
          name = \"fs\"\nkind = \"ext4\"\ndata = \"data\"\nmkfs_options = [\"-m\", \"0\", \"-E\", \"stride=16\"]\n\
          mount_options = [\"noatime\"]\n[database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"8MiB\"\n\

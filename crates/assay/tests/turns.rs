@@ -195,7 +195,7 @@ name = \"dirs\"
 blocks = 4
 seed = 3
 io = \"pread\"
-time_limit = \"10m\"
+time_limit = \"3h\"
 stint = \"50ms\"
 [[stack]]
 name = \"one\"

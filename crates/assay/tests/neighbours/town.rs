@@ -230,7 +230,7 @@ work_unit = 4
 "#;
 
 fn head(name: &str) -> String {
-    format!("[study]\nname = \"{name}\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"pread\"\n")
+    format!("[study]\nname = \"{name}\"\ntime_limit = \"3h\"\nblocks = 4\nseed = 5\nio = \"pread\"\n")
 }
 
 /// ext4 on a LUN file in `dir`, phases of so many milliseconds.

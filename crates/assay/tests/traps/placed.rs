@@ -31,7 +31,7 @@ pub(crate) const DATABASE: &str =
 
 /// Whole runs: where stacks take turns their memory is no figure of theirs.
 pub(crate) fn head() -> &'static str {
-    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\n\
+    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"3h\"\nblocks = 4\nseed = 5\nio = \"ring\"\n\
      schedule = \"whole\"\n"
 }
 
