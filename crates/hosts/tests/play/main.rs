@@ -3,7 +3,7 @@
 //! `hosts-play DIR phases`: two phases, whose figures rank 0 prints. `hosts-play DIR wait`: works until something ends
 //! it. `hosts-play DIR leave`: rank 1 cannot go on. `hosts-play DIR keep RANK`: the keeper of a rank.
 
-#![expect(
+#![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "it prints what a test reads, as the program would"
