@@ -4,7 +4,7 @@
 //! Prevents: a flag changed unawares (the help texts are snapshots), an answer that needs a wide terminal, and a panic
 //! where a pipe was closed.
 
-use crate::bench::{Bench, LATE, model_study};
+use crate::bench::{Bench, LATE, Running, model_study};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -43,6 +43,33 @@ fn with_result() -> Bench {
     bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "done.assay"]);
     bench
+}
+
+#[test]
+fn a_launcher_of_mpi_is_refused_before_anything_is_touched() {
+    let bench = Bench::new();
+    bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
+    let before = bench.listing();
+    let call = |variables: &[(&str, &str)]| {
+        let mut command = bench.command(&["run", "study.toml", "--quiet", "-o", "ranks.assay"]);
+        command.envs(variables.iter().copied());
+        Running::start(command).wait()
+    };
+    for rank in ["0", "1"] {
+        let ran = call(&[("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", rank)]);
+        assert_eq!(ran.code(), 3, "{ran}");
+        assert!(ran.stderr.contains("mpirun of Open MPI started 2 ranks"), "{ran}");
+        assert!(ran.stderr.contains("start `assay` without the launcher"), "{ran}");
+    }
+    assert_eq!(bench.listing(), before);
+    // A script of a batch job has no ranks, and one rank is a study like any other.
+    let alone = [
+        ("SLURM_NTASKS", "8"),
+        ("SLURM_PROCID", "0"),
+        ("PMI_SIZE", "1"),
+        ("PMI_RANK", "0"),
+    ];
+    assert_eq!(call(&alone).code(), 0);
 }
 
 #[test]

@@ -57,8 +57,22 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Each rank of a launcher would run the study by itself, all of them on the same devices.
+fn refuse_ranks() -> Result<(), Failure> {
+    match hosts::Launcher::here().map_err(|error| Failure::Run(error.into()))? {
+        Some(launcher) if launcher.size > 1 => Err(Failure::Run(anyhow!(
+            "{} started {} ranks, and a study runs on one host in this version\n  start `assay` without the launcher \
+             (docs/instances.md says what several hosts can do)",
+            launcher.kind,
+            launcher.size
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Runs a study and prints its report.
 pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
+    refuse_ranks()?;
     let recorded = check_output(wanted, &plan).map_err(Failure::Usage)?;
     if let (Some(recorded), Some(asked)) = (recorded, plan.seed) {
         refuse_other_seed(recorded, asked).map_err(Failure::Usage)?;
