@@ -1,5 +1,6 @@
 //! Several instances on one stack, end to end: the work is shared, each instance is in the result, one that is lost
-//! fails its phase with a reason, and nothing is left; extents move while all of them work. Needs root and loop devices.
+//! fails its phase with a reason, and nothing is left; extents move while all of them work. Needs root and
+//! loop devices.
 //!
 //! Prevents: a sum of instances that did not work at the same time, a process that outlives its run, and an instance
 //! that reads where an extent was.

@@ -1,9 +1,9 @@
 //! Is what was loaded what was generated? A row count and a sum for each column.
 //!
 //! Takes rows on their way into a database, and afterwards what the database has of them: PostgreSQL sums the same
-//! expression itself, SQLite hands out its rows. Says which column differs. Each value counts with a weight of its row's key, so that values in each other's rows are seen too.
-//! Of a text its length counts, and one letter at a place that the key chooses. Prevents: answers of a database that
-//! lost a row when it was loaded.
+//! expression itself, SQLite hands out its rows. Says which column differs. Each value counts with a weight of its
+//! row's key, so that values in each other's rows are seen too. Of a text its length counts, and one letter at a place
+//! that the key chooses. Prevents: answers of a database that lost a row when it was loaded.
 
 use super::schema::{ColumnKind, Table};
 use jiff::civil::Date;

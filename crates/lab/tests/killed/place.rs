@@ -1,5 +1,5 @@
-//! Where the killed processes work: loop devices on small files, a directory for what they write down, and the processes
-//! themselves.
+//! Where the killed processes work: loop devices on small files, a directory for what they write down, and the
+//! processes themselves.
 //!
 //! Everything goes when it is dropped, also by a failing test. Prevents: a process or a device that outlives its test.
 
