@@ -178,8 +178,9 @@ fn users_work_and_the_conditions_hold() {
         after = ServerCounters::read(&mut asking).unwrap().since(&before);
         after.commits >= done - ran.counts.rolled_back
     });
+    // The server's own workers commit too: the more, the longer a busy machine takes.
     assert!(
-        (done..done + 200).contains(&(after.commits + ran.counts.rolled_back)),
+        (done..2 * done).contains(&(after.commits + ran.counts.rolled_back)),
         "{after:?} {done}"
     );
     assert!(after.rollbacks >= ran.counts.rolled_back && after.wal_bytes > 0 && after.blocks_hit > done);
