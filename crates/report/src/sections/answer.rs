@@ -34,7 +34,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     if blocks.is_empty() {
         blocks.extend(figures(source));
     } else {
-        blocks.extend(legend(source).map(Block::Note));
+        blocks.push(Block::Note(legend(source)));
         blocks.push(Block::Note(promise_in_short(&source.analysis.study)));
     }
     blocks.extend(temporary::answers(source).map(|said| titled("Temporary space", vec![said])));
@@ -42,24 +42,16 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     Section::of("answer-in-short", "Answer", "", placed(blocks)).map(|section| section.standing(Stands::Before))
 }
 
-/// The words of the tables that need one, and no others.
-fn legend(source: &Source<'_>) -> Option<String> {
+/// What the words of the tables mean, as far as they are there: the margin counts in any case.
+fn legend(source: &Source<'_>) -> String {
     let analysis = source.analysis;
     let of_stacks = analysis.comparisons.iter().map(|one| one.verdict);
-    let of_changes = analysis.contrasts.iter().map(|one| one.verdict);
-    let used: Vec<Verdict> = of_stacks.chain(of_changes).collect();
-    let words = [
-        (
-            Verdict::Equivalent,
-            format!("within {}", percent(analysis.study.margin)),
-        ),
-        (Verdict::NotEnoughData, Verdict::NotEnoughData.words().to_string()),
-    ];
-    let words = words.iter().filter(|(verdict, _)| used.contains(verdict));
-    let words: Vec<String> = words
-        .map(|(verdict, words)| format!("{}: {words}", verdict.in_short()))
-        .collect();
-    (!words.is_empty()).then(|| words.join("; "))
+    let mut verdicts = of_stacks.chain(analysis.contrasts.iter().map(|one| one.verdict));
+    let mut words = format!("equal: within {}", percent(analysis.study.margin));
+    if verdicts.any(|verdict| verdict == Verdict::NotEnoughData) {
+        words.push_str("; open: not enough data");
+    }
+    words
 }
 
 fn placed(blocks: Vec<Block>) -> Vec<Placed> {
