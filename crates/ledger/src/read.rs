@@ -48,6 +48,14 @@ impl Ledger {
         self.plain("setting", "rowid")
     }
 
+    /// Hosts of a study that ran on several, by rank; none of a study on one host.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn hosts(&self) -> Result<Vec<HostRow>, LedgerError> {
+        self.plain("host", "rank")
+    }
+
     /// Stacks in the order of the study.
     pub fn stacks(&self) -> Result<Vec<Stack>, LedgerError> {
         self.plain("stack", "ordinal")

@@ -22,6 +22,9 @@ CREATE TABLE study (
 CREATE TABLE extension (
     number INTEGER PRIMARY KEY, blocks INTEGER NOT NULL, after_block INTEGER NOT NULL,
     began_unix_ns INTEGER NOT NULL);
+CREATE TABLE host (
+    rank INTEGER PRIMARY KEY, host TEXT NOT NULL, kernel TEXT NOT NULL, cores INTEGER NOT NULL,
+    usable INTEGER NOT NULL, binary TEXT NOT NULL);
 CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, written INTEGER NOT NULL);
 CREATE TABLE fact_meaning (name TEXT PRIMARY KEY, unit TEXT NOT NULL, type TEXT NOT NULL, meaning TEXT NOT NULL);
 CREATE TABLE fact (

@@ -23,6 +23,18 @@ impl Ledger {
         })
     }
 
+    /// Records the hosts of a study that runs on several, in the place of those that are there: a run that is resumed
+    /// may have others.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of writing; two hosts of one rank.
+    pub fn hosts_all(&mut self, hosts: &[HostRow]) -> Result<(), LedgerError> {
+        self.act("record the hosts", |connection| {
+            connection.execute("DELETE FROM host", [])?;
+            insert_all(connection, "host", &Alone, hosts)
+        })
+    }
+
     /// Records a stack; the same ordinal again replaces it (a stack found out to be unbuildable later, say).
     pub fn stack(&mut self, stack: &Stack) -> Result<(), LedgerError> {
         self.act("record a stack", |connection| {

@@ -8,6 +8,7 @@
 
 mod databases;
 mod documented;
+mod hosts;
 mod imported;
 mod kill;
 mod result_file;

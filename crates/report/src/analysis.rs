@@ -5,6 +5,7 @@
 
 use crate::cells::PhaseReport;
 use crate::check::Check;
+use crate::hosts::HostOfStudy;
 use crate::imported::ImportedPhase;
 use crate::published::Published;
 use crate::ranking::alike::PairAlike;
@@ -41,6 +42,8 @@ pub enum ReportError {
 pub struct Analysis {
     /// The study.
     pub study: StudyHead,
+    /// The hosts that it ran on, by rank; empty where there was one.
+    pub hosts: Vec<HostOfStudy>,
     /// Its stacks, in its order.
     pub stacks: Vec<StackHead>,
     /// What differs between the stacks that ran.
@@ -326,6 +329,7 @@ impl Analysis {
     pub(crate) fn empty(study: StudyHead) -> Analysis {
         Analysis {
             study,
+            hosts: Vec::new(),
             stacks: Vec::new(),
             differences: Vec::new(),
             equal: Vec::new(),

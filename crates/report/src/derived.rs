@@ -6,6 +6,7 @@
 use crate::analysis::{Analysis, LookTaken, ReportError, StackHead, StudyHead};
 use crate::cells::phase_report;
 use crate::history::Book;
+use crate::hosts::hosts;
 use crate::imported::imported;
 use crate::published::published;
 use crate::ranking::alike::pairs_alike;
@@ -49,6 +50,7 @@ impl Analysis {
             not_told_apart: not_told(book, &phases),
             published: published(book, &comparisons, &dropped)?,
             study: study_head(book, &ranking),
+            hosts: hosts(book),
             stacks: stack_heads(book),
             differences,
             equal,

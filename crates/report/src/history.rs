@@ -12,7 +12,7 @@ use crate::figures::Figure;
 use crate::grouped::distinct;
 use crate::looked::looked;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, InstanceRow, Ledger,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HostRow, InstanceRow, Ledger,
     LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Sample, Scope, Slice,
     Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
@@ -101,6 +101,8 @@ pub(crate) struct Book {
     pub ended: Option<String>,
     /// Blocks that were added after the study had ended.
     pub extensions: Vec<ledger::Extension>,
+    /// By rank; none of a study on one host.
+    pub hosts: Vec<HostRow>,
     pub stacks: Vec<Stack>,
     pub phases: Vec<PhaseHead>,
     /// Phases recorded in trials that did not end.
@@ -146,6 +148,8 @@ const BLOCKS_MAX: u32 = 128;
 const CELLS_MAX: usize = 4096;
 /// Runs of a phase, those that were begun again among them.
 const RUNS_MAX: usize = 50_000;
+/// Ranks that a launcher may start (room `hosts`).
+const HOSTS_MAX: usize = 4096;
 
 /// An error for a file that no run wrote.
 fn must_be_of_a_study(
@@ -154,6 +158,7 @@ fn must_be_of_a_study(
     phases: usize,
     blocks: (u32, u32),
     runs: usize,
+    hosts: usize,
 ) -> Result<(), LedgerError> {
     let counted = [
         (stacks, STACKS_MAX, "stacks"),
@@ -161,6 +166,7 @@ fn must_be_of_a_study(
         (stacks.saturating_mul(phases), CELLS_MAX, "phases on stacks"),
         (blocks.0 as usize, blocks.1 as usize, "blocks"),
         (runs, RUNS_MAX, "runs of phases"),
+        (hosts, HOSTS_MAX, "hosts"),
     ];
     match counted.into_iter().find(|(found, most, _)| found > most) {
         None => Ok(()),
@@ -192,11 +198,12 @@ impl Book {
             .map(|trial| trial.block.saturating_add(1))
             .max()
             .unwrap_or(0);
-        let study = ledger.study()?;
+        let (study, hosts) = (ledger.study()?, ledger.hosts()?);
         let extensions = ledger.extensions()?;
         must_be_possible(ledger, &study, &extensions)?;
         let blocks = (blocks, BLOCKS_MAX * (1 + extensions.len() as u32));
-        must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, seen.len().max(trials.len()))?;
+        let runs = seen.len().max(trials.len());
+        must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, runs, hosts.len())?;
         let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
         for (id, (trial, _)) in &seen {
             of_trial.entry(*trial).or_default().push(*id);
@@ -219,6 +226,7 @@ impl Book {
             study,
             ended: ledger.ending()?.map(|ending| ending.reason),
             extensions,
+            hosts,
             stacks,
             uncounted: seen.len() as u32,
             looks,
@@ -246,6 +254,7 @@ impl Book {
             study,
             ended: None,
             extensions,
+            hosts: Vec::new(),
             stacks: Vec::new(),
             phases: Vec::new(),
             uncounted: 0,

@@ -31,6 +31,7 @@ mod grouped;
 #[cfg(test)]
 mod grows;
 mod history;
+mod hosts;
 mod imported;
 mod leading;
 mod looked;
@@ -73,6 +74,7 @@ pub use compare::{
 };
 pub use figures::Figure;
 pub use format::rounded;
+pub use hosts::HostOfStudy;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use leading::Leading;
 pub use now::{Moment, Now};

@@ -17,6 +17,7 @@ mod cost;
 mod databases;
 mod fixture;
 mod forms;
+mod hosts;
 mod instances;
 mod invalid;
 mod kept;

@@ -25,7 +25,7 @@ fn noise_asks_for_more_blocks() {
     scene.noise = 0.4;
     assert_eq!(
         said(&scene),
-        "Not enough data to tell ext4 and xfs apart after 4 blocks: let the study go on (`assay run --resume`)."
+        "Not enough data to distinguish ext4 and xfs after 4 blocks: let the study go on (`assay run --resume`)."
     );
     scene.planned = 4;
     assert!(said(&scene).ends_with("after 4 blocks: more blocks may tell (`assay run --extend FILE`)."));

@@ -411,6 +411,8 @@ measures! {
         "Jain's index of the rates of the instances: 1 where all have the same, 1 over their number where one has all";
     InstancesOverlap, "instances.overlap", "share", Share,
         "time in which all instances worked, over the time in which any did; absent where work ends by itself";
+    HostsClockBoundNs, "hosts.clock_bound_ns", "ns", Level,
+        "largest bound of the offset of a host's clock to that of rank 0 in the phase; absent where there is one host";
     CpuAllowedBusyNs, "cpu.allowed_busy_ns", "ns", Amount, "processor time not idle, of those processors";
 }
 

@@ -10,6 +10,7 @@ mod databases;
 mod facts;
 mod file_layout;
 mod histogram;
+mod host;
 mod keys;
 mod measure;
 mod serving;
@@ -23,6 +24,7 @@ pub use databases::{
 pub use facts::{FactName, FactType};
 pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
 pub use histogram::{HistogramRow, Stamp};
+pub use host::HostRow;
 pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
 pub use keys::{PhaseId, TrialId};
 pub use measure::{Measure, Nature};

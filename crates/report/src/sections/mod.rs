@@ -11,6 +11,7 @@ mod differences;
 mod disclosure;
 mod elsewhere;
 mod from_file;
+mod hosts;
 mod layouts;
 mod left_out;
 mod live;
@@ -41,6 +42,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
     let sections = [
         answer::section(&source),
         differences::section(&source),
+        hosts::section(&source),
         databases::orders::databases(&source),
         phases::section(&source),
         file.and_then(|file| file.over_time()),

@@ -9,6 +9,7 @@ mod between;
 mod cell;
 mod document;
 mod foreign;
+mod hosts;
 mod instances;
 mod memory;
 mod of_phase;

@@ -1,10 +1,11 @@
 //! The rules of a phase: of each stack in it, of all stacks together, of all runs.
 //!
-//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain.
-//! Prevents: a threshold that nobody can find, or that the document gives otherwise.
+//! One row a rule, in the order of the lines; rules of instances and hosts stand beside what takes their figures. The
+//! words of the document stand with the bound that they explain. Prevents: a threshold that nobody can find, or that
+//! the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
-use super::{beside, foreign, instances, memory, order, rate, runs, serving};
+use super::{beside, foreign, hosts, instances, memory, order, rate, runs, serving};
 use crate::cells::orders::STORAGE_SHARE_MIN;
 use crate::check::Status;
 
@@ -191,24 +192,10 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["a standstill of one second under an open schedule"],
     },
-    Rule {
-        subject: "instances",
-        bound: Bound::Words("no cache fusion"),
-        beyond: Status::Note,
-        advice: "read it as instances that share nothing but the stack: a cluster also sends pages between its caches",
-        take: Take::Cell(instances::apart),
-        document: None,
-        traps: &[],
-    },
-    Rule {
-        subject: "instances at the same time",
-        bound: Bound::Least(0.98),
-        beyond: Status::Suspect,
-        advice: "give the phase more time, or a processor to each instance: the sum is of different times",
-        take: Take::Cell(instances::overlap),
-        document: None,
-        traps: &[],
-    },
+    instances::APART,
+    instances::OVERLAP,
+    hosts::CLOCKS,
+    hosts::SEVERAL,
     Rule {
         subject: "consistency",
         bound: Bound::Words("all twelve hold, before and after"),

@@ -4,7 +4,7 @@
 //! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
-use super::{place, sets, whole};
+use super::{hosts, place, sets, whole};
 use crate::check::Status;
 
 pub(crate) const RULES: &[Rule] = &[
@@ -90,6 +90,22 @@ pub(crate) const RULES: &[Rule] = &[
                  latency holds the time until they are fast again",
         }),
         traps: &["processors_that_follow_the_load_are_told"],
+    },
+    Rule {
+        subject: "hosts that differ",
+        bound: Bound::Words("no difference"),
+        beyond: Status::Suspect,
+        advice: "use hosts of one kind, with one kernel and one program; start ranks with `mpirun --bind-to none`, so \
+             that each may use all processors",
+        take: Take::Study(hosts::differ),
+        document: Some(Document {
+            figure: "kernel, processors online, processors that the rank may use, and program (SHA-256) of each other \
+                 host, against those of rank 0's",
+            threshold: "no difference",
+            beyond: "",
+            why: "a phase ends when its slowest instance does, and another build is another program",
+        }),
+        traps: &["hosts_that_differ_are_suspect_and_say_in_what"],
     },
     Rule {
         subject: "planted disadvantage",

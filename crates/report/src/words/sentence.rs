@@ -233,10 +233,10 @@ impl<'a> Group<'a> {
         let blocks = analysis.study.blocks_valid;
         if self.is_undecided() {
             if several {
-                return vec![format!("not enough data to tell {members} apart").into()];
+                return vec![format!("not enough data to distinguish {members}").into()];
             }
             let more = more(analysis);
-            return vec![format!("not enough data to tell {members} apart after {blocks} blocks: {more}").into()];
+            return vec![format!("not enough data to distinguish {members} after {blocks} blocks: {more}").into()];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
             let apart = !self.are_all_alike(analysis);
@@ -280,7 +280,7 @@ impl<'a> Group<'a> {
             [] => {}
             [one] => {
                 let (stack, base, phase) = (&one.stack, &one.base, &one.phase);
-                clauses.push(format!("{stack} and {base} could not be told apart in {phase}").into());
+                clauses.push(format!("{stack} could not be distinguished from {base} in {phase}").into());
             }
             open => {
                 let open = open.len();

@@ -1,0 +1,157 @@
+//! Several hosts in the report: a row for each, what they differ in, how well their clocks are known, and what is
+//! counted on one of them alone.
+//!
+//! Prevents: a sum over hosts that is read as one machine's, and a name of a host that acts on a terminal or a page.
+
+use crate::fixture::{Scene, actor, scene};
+use ledger::{HostRow, Measure};
+use report::{Check, Status, Style, html, json, markdown, schema, terminal};
+
+fn host(rank: u32) -> HostRow {
+    HostRow {
+        rank,
+        host: format!("node-{rank}"),
+        kernel: "6.1.0".into(),
+        cores: 16,
+        usable: 12,
+        binary: "0123456789abcdef".repeat(4),
+    }
+}
+
+/// A stack with one instance and one with two, on these hosts.
+fn on(hosts: Vec<HostRow>) -> Scene {
+    let mut two = actor("two", 1.0);
+    two.instances = 2;
+    let mut scene = scene(vec![actor("one", 1.0), two]);
+    scene.hosts = hosts;
+    scene
+}
+
+fn lines(scene: &Scene, subject: &str) -> Vec<Check> {
+    let checks = scene.film().analysis().checks;
+    checks.into_iter().filter(|check| check.subject == subject).collect()
+}
+
+#[test]
+fn each_host_has_a_row_and_one_alone_has_no_table() {
+    let analysis = on(vec![host(0), host(1)]).film().analysis();
+    assert_eq!(analysis.hosts.iter().map(|one| one.rank).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(analysis.hosts[1].host, "node-1");
+    let one = &analysis.hosts[0];
+    assert_eq!((one.processors, one.processors_usable), (16, 12));
+    let text = terminal(&analysis, &Style::default());
+    for said in ["Hosts of the study", "node-0", "node-1", "6.1.0", "0123456789ab"] {
+        assert!(text.contains(said), "no {said} in {text}");
+        assert!(markdown(&analysis).contains(said), "no {said} in Markdown");
+    }
+    assert!(!text.contains("0123456789abc"), "twelve digits are enough: {text}");
+    let value = json(&analysis);
+    assert_eq!(
+        value["report"]["hosts"][1]["program_sha256"],
+        "0123456789abcdef".repeat(4)
+    );
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    assert!(validator.is_valid(&value));
+    let alone = on(Vec::new()).film().analysis();
+    assert!(alone.hosts.is_empty());
+    assert!(!terminal(&alone, &Style::default()).contains("Hosts of the study"));
+}
+
+#[test]
+fn hosts_that_differ_are_suspect_and_say_in_what() {
+    let found = |others: Vec<HostRow>| {
+        let all = [host(0)].into_iter().chain(others).collect();
+        let mut lines = lines(&on(all), "hosts that differ");
+        assert!(lines.len() < 2, "said once: {lines:?}");
+        lines.pop().map(|line| (line.status, line.figure))
+    };
+    assert_eq!(found(Vec::new()), None, "one host differs from none");
+    let alike = found(vec![host(1), host(2)]);
+    assert_eq!(alike, Some((Status::Valid, "3 hosts, alike".into())));
+    let kernel = HostRow {
+        kernel: "6.8.0".into(),
+        ..host(1)
+    };
+    let bound = HostRow { usable: 1, ..host(2) };
+    let build = HostRow {
+        binary: "f".repeat(64),
+        ..host(3)
+    };
+    let (status, figure) = found(vec![kernel.clone(), bound, build, host(4)]).unwrap();
+    assert_eq!(status, Status::Suspect);
+    assert_eq!(
+        figure,
+        "node-1 (rank 1): kernel 6.8.0 and not 6.1.0; node-2 (rank 2): usable processors 1 and not 12; node-3 (rank \
+         3): another program"
+    );
+    let many = (1..=20).map(|rank| HostRow { rank, ..kernel.clone() }).collect();
+    let (_, figure) = found(many).unwrap();
+    assert!(figure.ends_with("; and 12 more"), "{figure}");
+    assert!(figure.contains("(rank 8)") && !figure.contains("(rank 9)"), "{figure}");
+}
+
+#[test]
+fn clocks_that_nobody_knows_to_a_millisecond_are_suspect() {
+    let found = |bound_ns: f64| {
+        let mut scene = on(vec![host(0), host(1)]);
+        scene.extra_of = vec![("two".into(), Measure::HostsClockBoundNs, bound_ns)];
+        let lines = lines(&scene, "clocks of hosts");
+        assert_eq!(lines.len(), 2, "a line for each phase: {lines:?}");
+        assert!(lines.iter().all(|line| line.stack.as_deref() == Some("two")));
+        (lines[0].status, lines[0].figure.clone(), lines[0].threshold.clone())
+    };
+    let (status, figure, bound) = found(14_000.0);
+    assert_eq!(status, Status::Valid);
+    assert_eq!(figure, "the clocks of the hosts are known to 14.0 us");
+    assert_eq!(bound, "at most 1.00 ms");
+    let (status, figure, _) = found(2_500_000.0);
+    assert_eq!(status, Status::Suspect);
+    assert!(figure.ends_with("2.50 ms"), "{figure}");
+    let unknown = lines(&on(vec![host(0), host(1)]), "clocks of hosts");
+    assert!(unknown.is_empty(), "what was not measured is not said: {unknown:?}");
+}
+
+#[test]
+fn what_one_of_several_hosts_alone_counts_is_said() {
+    let found = lines(&on(vec![host(0), host(1)]), "several hosts");
+    assert_eq!(found.len(), 2, "once for each phase: {found:?}");
+    for line in &found {
+        assert_eq!((line.status, line.stack.as_deref()), (Status::Note, None));
+        assert!(line.phase.is_some() && line.figure.starts_with("2 hosts: "), "{line:?}");
+        assert!(line.figure.contains("is that of node-0 alone (rank 0)"), "{line:?}");
+    }
+    assert!(lines(&on(vec![host(0)]), "several hosts").is_empty());
+    assert!(lines(&on(Vec::new()), "several hosts").is_empty());
+    // Where each stack has one instance, all is on the run's own host.
+    let mut alone = scene(vec![actor("one", 1.0), actor("other", 1.0)]);
+    alone.hosts = vec![host(0), host(1)];
+    assert!(lines(&alone, "several hosts").is_empty());
+}
+
+#[test]
+fn the_name_of_a_host_cannot_act() {
+    let evil = HostRow {
+        host: "<i>qx\x1b[2J\r\n\u{202e}".into(),
+        kernel: "<i>qy\x1b]0;title\x07".into(),
+        binary: "<i>qz\x1b[2J".into(),
+        ..host(1)
+    };
+    let filmed = on(vec![host(0), evil]).film();
+    let analysis = filmed.analysis();
+    let page = html(&filmed.ledger, &analysis).unwrap();
+    let texts = [terminal(&analysis, &Style::default()), markdown(&analysis), page];
+    for text in &texts {
+        assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text:?}");
+        assert!(text.contains("u{1b}"), "it is made visible: {text}");
+    }
+    for cell in ["<i>qx", "<i>qy", "<i>qz"] {
+        assert!(!texts[2].contains(cell), "{cell} is markup");
+    }
+}
+
+#[test]
+fn a_file_with_more_hosts_than_any_launcher_starts_is_refused() {
+    let filmed = on((0..=4096).map(host).collect()).film();
+    let error = report::Analysis::of(&filmed.ledger).unwrap_err().to_string();
+    assert!(error.contains("4097 hosts"), "{error}");
+}
