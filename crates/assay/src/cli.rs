@@ -105,6 +105,12 @@ pub(crate) enum Command {
     /// Be one of several instances of the page engine; started by `assay run`
     #[command(hide = true)]
     Instance,
+    /// Undo what a run leaves when its process is gone; started by `assay run` under a launcher of MPI
+    #[command(hide = true)]
+    Keeper {
+        /// Name of the run
+        run: String,
+    },
     /// Make the rows of decision support; started by `assay run`
     #[command(hide = true)]
     DecisionRows {

@@ -59,7 +59,8 @@ fn a_launcher_of_mpi_is_refused_before_anything_is_touched() {
         let ran = call(&[("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", rank)]);
         assert_eq!(ran.code(), 3, "{ran}");
         assert!(ran.stderr.contains("mpirun of Open MPI started 2 ranks"), "{ran}");
-        assert!(ran.stderr.contains("start `assay` without the launcher"), "{ran}");
+        assert!(ran.stderr.contains("built without MPI"), "{ran}");
+        assert!(ran.stderr.contains("--features mpi"), "{ran}");
     }
     assert_eq!(bench.listing(), before);
     // A script of a batch job has no ranks, and one rank is a study like any other.

@@ -50,6 +50,17 @@ pub struct Host {
 }
 
 impl Host {
+    /// Whether this program can join ranks at all: before it has started anything.
+    ///
+    /// # Errors
+    /// It was built without the feature `mpi`.
+    pub fn must_have_mpi(launcher: Launcher) -> Result<(), HostsError> {
+        match cfg!(feature = "mpi") {
+            true => Ok(()),
+            false => Err(HostsError::NotBuilt(launcher)),
+        }
+    }
+
     /// Joins the other ranks by MPI.
     ///
     /// # Errors

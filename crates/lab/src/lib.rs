@@ -42,6 +42,8 @@ pub use causes::chain;
 pub use host::site::{HostSite, undone};
 pub use instances::heard::{Lines as InstanceLines, heard as instance_heard, spoken as instances_spoken};
 pub use instances::process::serve as serve_instance;
+pub use instances::rank::serve as serve_rank;
+pub use instances::ranks::Ranks;
 pub use luns::service as device_service;
 pub use luns::serving::serve as serve_devices;
 pub use model::site::ModelSite;

@@ -1,11 +1,14 @@
 //! Ctrl-C and SIGTERM as a flag: whoever waits looks at it, undoes what it did and returns.
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often whoever waits looks.
 const LOOK: Duration = Duration::from_millis(50);
+/// Those that end a run in order.
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// The flag that a signal sets. A second signal ends the process at once; `assay clean` then undoes what is left.
 ///
@@ -13,14 +16,33 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A signal that cannot be watched.
 pub fn cancel_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
+    for signal in SIGNALS {
         signal_hook::flag::register_conditional_shutdown(signal, 4, Arc::clone(&flag))?;
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
+    Ok(flag)
+}
+
+/// The same for a rank of MPI, where a second signal is nobody's impatience: its launcher sends one to the process and
+/// one to its group.
+///
+/// # Errors
+/// A signal that cannot be watched.
+pub fn cancel_flag_of_rank() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in SIGNALS {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
+
+/// A flag that SIGTERM sets beside the other one: a launcher sends it when it has lost a rank.
+///
+/// # Errors
+/// The signal cannot be watched.
+pub fn told_to_end() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::default();
+    signal_hook::flag::register(SIGTERM, Arc::clone(&flag))?;
     Ok(flag)
 }
 

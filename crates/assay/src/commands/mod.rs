@@ -11,8 +11,10 @@ mod modelled_luns;
 mod page_file;
 mod published;
 mod quick;
+mod ranks;
 mod report;
 mod run;
+mod runs;
 mod size;
 mod stacks;
 mod study_file;
@@ -41,6 +43,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::DeviceService => Ok(lab::serve_devices()?),
         Command::SqliteSessions => Ok(lab::serve_sqlite_sessions()?),
         Command::Instance => Ok(lab::serve_instance()?),
+        Command::Keeper { run } => ranks::keep(run),
         Command::DecisionRows { scale, set } => Ok(lab::serve_decision_rows(scale, *set)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();

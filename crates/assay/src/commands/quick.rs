@@ -8,6 +8,7 @@ mod told;
 
 use super::answer::{self, wrapped};
 use super::run::{self, Wanted};
+use super::{ranks, runs};
 use crate::cli;
 use crate::exit::Failure;
 use crate::printed::say;
@@ -18,6 +19,7 @@ use stacks::Journal;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
+    ranks::must_be_alone()?;
     let places = places(&flags.places).map_err(Failure::Usage)?;
     let planned = planned::planned(&Here {
         places: &places,
@@ -43,7 +45,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         quiet: false,
         fail_on: Vec::new(),
     };
-    let ended = run::study(study, &wanted, &flags.format);
+    let ended = run::study(study, &wanted, &flags.format, None);
     let told = ended.as_ref().ok().and_then(|()| told::told(&output));
     drop(scratch);
     ended?;
@@ -64,7 +66,7 @@ struct Scratch {
 
 impl Scratch {
     fn make() -> anyhow::Result<Scratch> {
-        let id = format!("{}-result", run::run_id());
+        let id = format!("{}-result", runs::run_id());
         let above = Directory::open(&std::env::temp_dir())?;
         let mut journal = Journal::create(&stacks::state_dir()?, &id)?;
         let dir = journal.make_directory(&above, &format!("assay-{id}"), 0o700, true)?;

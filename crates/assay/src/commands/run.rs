@@ -1,6 +1,8 @@
 //! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
 
+use super::ranks::{self, Joined, Together};
 use super::report as reporting;
+use super::runs::{is_left, run_id};
 use super::study_file::{load, load_recorded, usual_output};
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
@@ -26,6 +28,18 @@ pub(crate) struct Wanted {
 }
 
 pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
+    match ranks::join()? {
+        Joined::Alone => as_asked(flags, None),
+        Joined::Served => Ok(()),
+        Joined::First(together) => {
+            let ran = as_asked(flags, Some(&together));
+            together.part(ran)
+        }
+    }
+}
+
+/// `together`: with other hosts.
+fn as_asked(flags: &cli::Run, together: Option<&Together>) -> Result<(), Failure> {
     let mut plan = match (&flags.study, &flags.extend) {
         (Some(study), _) => load(study, flags.scale)?,
         (None, Some(file)) => load_recorded(file, flags.scale)?,
@@ -50,29 +64,21 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
         // The file has its seed, wherever that came from.
         Start::Resume | Start::Extend => flags.seed,
     };
-    study(plan, &wanted, &flags.format)?;
+    study(plan, &wanted, &flags.format, together)?;
     if !flags.quiet {
         say!("result file: {}", output.display());
     }
     Ok(())
 }
 
-/// Each rank of a launcher would run the study by itself, all of them on the same devices.
-fn refuse_ranks() -> Result<(), Failure> {
-    match hosts::Launcher::here().map_err(|error| Failure::Run(error.into()))? {
-        Some(launcher) if launcher.size > 1 => Err(Failure::Run(anyhow!(
-            "{} started {} ranks, and a study runs on one host in this version\n  start `assay` without the launcher \
-             (docs/instances.md says what several hosts can do)",
-            launcher.kind,
-            launcher.size
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Runs a study and prints its report.
-pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
-    refuse_ranks()?;
+/// Runs a study, on this host or together with others, and prints its report.
+pub(crate) fn study(
+    mut plan: Study,
+    wanted: &Wanted,
+    format: &Format,
+    together: Option<&Together>,
+) -> Result<(), Failure> {
+    ranks::must_fit(&plan, together).map_err(Failure::Usage)?;
     let recorded = check_output(wanted, &plan).map_err(Failure::Usage)?;
     if let (Some(recorded), Some(asked)) = (recorded, plan.seed) {
         refuse_other_seed(recorded, asked).map_err(Failure::Usage)?;
@@ -84,13 +90,16 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     plan.seed = Some(seed);
     let plan = &plan;
     super::page_file::check(format)?;
-    let cancel = signals::cancel_flag()?;
+    let cancel = match together {
+        Some(together) => together.cancel.clone(),
+        None => signals::cancel_flag()?,
+    };
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
     let modelled = plan.stacks.iter().any(|s| s.kind.model().is_some());
     let limit = (!modelled).then(|| Duration::from_nanos(plan.time_limit.0));
     let progress = Progress::new(phases, wanted.quiet, limit);
-    let run_id = run_id();
+    let run_id = together.map_or_else(run_id, |together| together.run_id.clone());
     let caller = Caller {
         progress: &progress,
         cancel: &cancel,
@@ -99,7 +108,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
         let mut site = ModelSite::new(plan, run_id)?;
         lab::run(plan, &wanted.output, wanted.start, &mut site, caller).map_err(Failure::Run)
     } else {
-        on_this_host(plan, wanted, &run_id, caller)
+        on_this_host(plan, wanted, (&run_id, together), caller)
     };
     progress.finish();
     let ran = ran.map_err(|failure| match failure {
@@ -132,7 +141,12 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     }
 }
 
-fn on_this_host(plan: &Study, wanted: &Wanted, run_id: &str, caller: Caller<'_>) -> Result<(), Failure> {
+fn on_this_host(
+    plan: &Study,
+    wanted: &Wanted,
+    (run_id, together): (&str, Option<&Together>),
+    caller: Caller<'_>,
+) -> Result<(), Failure> {
     let prepared = HostSite::prepare(plan, run_id, wanted.yes, caller);
     let mut site = prepared.map_err(|error| {
         if is_left(run_id) {
@@ -141,6 +155,7 @@ fn on_this_host(plan: &Study, wanted: &Wanted, run_id: &str, caller: Caller<'_>)
             Failure::Run(error)
         }
     })?;
+    site.with_ranks(together.map(|together| together.ranks.clone()));
     for (stack, skipped) in plan.stacks.iter().zip(site.skipped()) {
         if let Some(skipped) = skipped {
             caller.progress.line(&format!(
@@ -169,14 +184,6 @@ fn interrupted(wanted: &Wanted) -> anyhow::Error {
         ),
         false => anyhow!("interrupted; no result is kept\n  run again"),
     }
-}
-
-/// Whether the journal of this run, which has given up, still has something to undo.
-fn is_left(run_id: &str) -> bool {
-    let left = stacks::state_dir()
-        .and_then(|dir| stacks::leftovers(&dir))
-        .unwrap_or_default();
-    left.iter().any(|journal| journal.run_id == run_id)
 }
 
 fn refuse_other_seed(recorded: u64, asked: u64) -> anyhow::Result<()> {
@@ -234,13 +241,6 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
         Start::New | Start::Resume => lab::must_match(&ledger, &wanted.output, plan)?,
     }
     Ok(Some(ledger.study()?.seed))
-}
-
-/// Unique for ever: the time and the process.
-pub(super) fn run_id() -> String {
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    // Nobody can guess what a run will call its directories. Without random numbers the process's own number must do.
-    sandbox::unique_name(&format!("{now}-")).unwrap_or_else(|_| format!("{now}-{}", std::process::id()))
 }
 
 /// Exit code 1 where `--fail-on` asks for it.

@@ -143,14 +143,20 @@ impl<'a> Opened<'a> {
         (0..self.workers).map(|_| self.port(memory, depth)).collect()
     }
 
-    /// What each other instance needs to open its workers, so many each; the directories stay held until they have.
-    pub(crate) fn openings(&self, count: u32, each: u32) -> anyhow::Result<(Vec<Opening>, Vec<Directory>)> {
+    /// What each other instance needs to open its workers, so many each, here or on a host of its own; the directories
+    /// stay held until they have.
+    pub(crate) fn openings(
+        &self,
+        (count, each): (u32, u32),
+        on_hosts: bool,
+    ) -> anyhow::Result<(Vec<Opening>, Vec<Directory>)> {
         let (stand, files) = (self.stand, self.stand.files());
         let (ground, held) = match &self.held {
             Held::Group(_) => (stand.group_of_others()?, Vec::new()),
             Held::Nothing => stand.files_of_others(self.sizes)?,
             Held::Pool(_) => anyhow::bail!("the process of a pool serves one instance"),
         };
+        let ground = if on_hosts { ground.of_other_hosts()? } else { ground };
         let opening = |nth: u32| Opening {
             ground: ground.clone(),
             data: files.data.iter().map(|file| file.0).collect(),

@@ -3,6 +3,7 @@
 use crate::ceiling::Ceiling;
 use crate::host::prepared::Prepared;
 use crate::host::stand::Stand;
+use crate::instances::ranks::Ranks;
 use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
 use crate::progress::Caller;
@@ -38,6 +39,8 @@ pub struct HostSite<'a> {
     pub(crate) prepared: Prepared,
     pub(crate) host: String,
     pub(crate) turns: Turns,
+    /// Other hosts, for the instances of a stack.
+    pub(crate) ranks: Option<Ranks>,
     pub(crate) began: Instant,
 }
 
@@ -85,6 +88,7 @@ impl<'a> HostSite<'a> {
             work_dir,
             skipped,
             limit: None,
+            ranks: None,
             began,
         };
         site.find_sizes(caller)?;
@@ -93,6 +97,11 @@ impl<'a> HostSite<'a> {
         site.bound_memory()?;
         site.find_turns()?;
         Ok(site)
+    }
+
+    /// Gives it other hosts, for the instances of its stacks.
+    pub fn with_ranks(&mut self, ranks: Option<Ranks>) {
+        self.ranks = ranks;
     }
 
     /// How much data there is, and what the engine makes of it.

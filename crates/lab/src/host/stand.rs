@@ -123,6 +123,7 @@ impl Stand {
                     direct: spec.access == Access::Direct,
                     held: Some(home.for_our_children()),
                     is: None,
+                    proof: None,
                 },
                 None => place(&spec.path, spec.access)?,
             });
@@ -384,6 +385,7 @@ fn place(path: &Path, access: Access) -> anyhow::Result<wire::Place> {
         direct: access == Access::Direct,
         held: None,
         is: Some((which.device, which.inode)),
+        proof: None,
     })
 }
 

@@ -203,10 +203,12 @@ impl<'a> Trial<'a> {
         if count < 2 {
             return Ok(Others::default());
         }
-        instance.keep(0..self.site.study.workers / count)?;
+        let each = self.site.study.workers / count;
+        instance.keep(0..each)?;
         let followers = opened.admit(count - 1)?;
-        let (openings, held) = opened.openings(count, self.site.study.workers / count)?;
-        let others = Others::open(openings, followers, self.turn.cancel)?;
+        let ranks = self.site.ranks.as_ref();
+        let (openings, held) = opened.openings((count, each), ranks.is_some())?;
+        let others = Others::open(openings, followers, ranks, self.turn.cancel)?;
         // Until here they were found by our descriptors.
         drop(held);
         // What the others have now was this process's until then.

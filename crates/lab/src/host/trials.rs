@@ -37,6 +37,9 @@ impl Site for HostSite<'_> {
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         self.describe_study(ledger)?;
+        if let Some(ranks) = &self.ranks {
+            ledger.hosts_all(&ranks.rows())?;
+        }
         self.keep_pace(ledger)?;
         self.describe_turns(ledger)
     }

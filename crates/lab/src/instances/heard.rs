@@ -76,6 +76,7 @@ fn opening() -> Opening {
         direct: true,
         held: held.map(PathBuf::from),
         is: held.is_none().then_some((1792, 0)),
+        proof: None,
     };
     Opening {
         ground: Ground::Files(vec![

@@ -5,14 +5,17 @@
 
 use crate::instances::error::InstanceError;
 use crate::instances::lines::{self, LineError};
-use crate::instances::notices::Carrier;
+use crate::instances::notices::{Carrier, Ends, Places};
+use crate::instances::ranks::{Clocks, Ranks};
+use crate::instances::remote::{Remote, Streams};
 use crate::instances::wire::{Answer, AnswerLine, Order, OrderLine, Settled};
 use crate::not_kept::NotKept;
 use crate::signals;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
+use hosts::Offset;
 use rustix::io::Errno;
 use std::io::{BufReader, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,8 +41,8 @@ type Said = Result<(u64, Answer), LineError>;
 /// One, in a process of its own.
 pub(super) struct Member {
     number: u32,
-    child: Child,
-    orders: Option<ChildStdin>,
+    process: Process,
+    orders: Option<Box<dyn Write + Send>>,
     /// Orders that it was given: the number of the last.
     given: u64,
     /// It has answered the last: it has no work, and nothing in flight.
@@ -53,6 +56,19 @@ pub(super) struct Member {
     listening: Vec<JoinHandle<()>>,
     /// What it had counted and taken when it last settled.
     pub(super) settled: Settled,
+}
+
+/// Where its process is.
+enum Process {
+    Here(Child),
+    There(Remote),
+}
+
+/// What is said to a process and by it.
+struct Voices {
+    orders: Option<Box<dyn Write + Send>>,
+    answers: Box<dyn Read + Send>,
+    words: Box<dyn Read + Send>,
 }
 
 /// What those who listen to it know.
@@ -100,7 +116,7 @@ impl Heard {
     }
 
     /// Takes its lines until they end.
-    fn answers(&self, from: ChildStdout, to: &Sender<Said>) {
+    fn answers(&self, from: impl Read, to: &Sender<Said>) {
         let mut from = BufReader::new(from);
         loop {
             let said = match lines::answer(&mut from) {
@@ -124,7 +140,7 @@ impl Heard {
     }
 
     /// Keeps the end of what it writes to standard error.
-    fn words(&self, mut from: ChildStderr) {
+    fn words(&self, mut from: impl Read) {
         let mut some = [0; 512];
         while let Ok(read) = from.read(&mut some)
             && read > 0
@@ -146,13 +162,33 @@ impl Heard {
 }
 
 impl Member {
-    /// Starts the process of the instance of this number, which hears what this one carries.
-    pub(super) fn start(number: u32, carrier: Option<Carrier>) -> anyhow::Result<Member> {
+    /// Starts the process of the instance of this number on this host.
+    pub(super) fn start(number: u32) -> anyhow::Result<Member> {
         let mut command = sandbox::ourselves();
         command.arg("instance");
-        let mut member = Member::of(number, command, PATIENCE)?;
-        member.carrier = carrier;
-        Ok(member)
+        Member::of(number, command, PATIENCE)
+    }
+
+    /// Starts it on its own host. `ends`: of the pipes to the owner of its disk group; gives where it finds them.
+    pub(super) fn start_there(
+        number: u32,
+        ranks: &Ranks,
+        ends: Option<Ends>,
+    ) -> anyhow::Result<(Member, Option<Places>)> {
+        let (remote, streams) = Remote::begin(ranks, number, ends)?;
+        let Streams {
+            orders,
+            answers,
+            words,
+            hears,
+        } = streams;
+        let voices = Voices {
+            orders: Some(Box::new(orders)),
+            answers: Box::new(answers),
+            words: Box::new(words),
+        };
+        let member = Member::heard(number, Process::There(remote), voices, PATIENCE);
+        Ok((member, hears))
     }
 
     fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {
@@ -162,29 +198,63 @@ impl Member {
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("start the process of instance {number}"))?;
-        let orders = child.stdin.take();
-        let (heard, (to, answers)) = (Arc::new(Heard::default()), channel());
-        let of_answers = child.stdout.take().map(|from| {
+        let (Some(orders), Some(answers), Some(words)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            bail!("the process of instance {number} has no pipes");
+        };
+        let voices = Voices {
+            orders: Some(Box::new(orders)),
+            answers: Box::new(answers),
+            words: Box::new(words),
+        };
+        Ok(Member::heard(number, Process::Here(child), voices, patience))
+    }
+
+    fn heard(number: u32, process: Process, voices: Voices, patience: Duration) -> Member {
+        let Voices { orders, answers, words } = voices;
+        let (heard, (to, said)) = (Arc::new(Heard::default()), channel());
+        let of_answers = {
             let heard = heard.clone();
-            std::thread::spawn(move || heard.answers(from, &to))
-        });
-        let of_words = child.stderr.take().map(|from| {
+            std::thread::spawn(move || heard.answers(answers, &to))
+        };
+        let of_words = {
             let heard = heard.clone();
-            std::thread::spawn(move || heard.words(from))
-        });
-        Ok(Member {
+            std::thread::spawn(move || heard.words(words))
+        };
+        Member {
             number,
-            child,
+            process,
             orders,
             given: 0,
             rests: false,
             carrier: None,
-            answers,
+            answers: said,
             heard,
             patience,
-            listening: of_answers.into_iter().chain(of_words).collect(),
+            listening: vec![of_answers, of_words],
             settled: Settled::default(),
-        })
+        }
+    }
+
+    /// It hears what this one carries.
+    pub(super) fn hears_of(&mut self, carrier: Option<Carrier>) {
+        self.carrier = carrier;
+    }
+
+    /// It has opened all that it was told: nobody needs to hold its ends of the pipes.
+    pub(super) fn has_opened(&self) {
+        if let Process::There(remote) = &self.process {
+            remote.has_opened();
+        }
+    }
+
+    /// The clock of its host; `None`: it is that of the run.
+    pub(super) fn offset(&self, clocks: Option<&Clocks>) -> anyhow::Result<Option<Offset>> {
+        match (&self.process, clocks) {
+            (Process::Here(_), _) => Ok(None),
+            (Process::There(_), Some(clocks)) => clocks.of(self.number).map(Some),
+            (Process::There(_), None) => bail!("nobody has read the clock of instance {}", self.number),
+        }
     }
 
     /// Begins to listen for how long it is silent.
@@ -303,7 +373,7 @@ impl Member {
                 return error;
             }
         }
-        let ended = ended.map_or_else(|| "it does not end".to_string(), |ended| ended.to_string());
+        let ended = ended.unwrap_or_else(|| "it does not end".to_string());
         InstanceError::Lost { number, ended, words }.into()
     }
 
@@ -318,12 +388,18 @@ impl Member {
 
     /// Ends it, by itself where it does so within `grace`; how it ended. `None`: not even when it was killed, as long
     /// as a device keeps it.
-    fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
+    fn end(&mut self, grace: Duration) -> Option<String> {
         self.let_go();
-        let ended = ended(&mut self.child, grace).or_else(|| {
-            let _ = self.child.kill();
-            ended(&mut self.child, KILLED)
-        })?;
+        let ended = match &mut self.process {
+            Process::Here(child) => ended(child, grace)
+                .or_else(|| {
+                    let _ = child.kill();
+                    ended(child, KILLED)
+                })?
+                .to_string(),
+            // Its host ends it as it would be ended here.
+            Process::There(remote) => remote.ended(GRACE + KILLED)?.to_string(),
+        };
         for listening in self.listening.drain(..) {
             let _ = listening.join();
         }
@@ -382,6 +458,15 @@ mod tests {
         format!("{error:#}")
     }
 
+    impl Member {
+        fn pid(&self) -> u32 {
+            match &self.process {
+                Process::Here(child) => child.id(),
+                Process::There(_) => 0,
+            }
+        }
+    }
+
     #[test]
     fn who_is_silent_for_too_long_is_ended_and_who_gives_signs_of_life_is_waited_for() {
         let error = error("read order; echo why >&2; kill -STOP $$", Duration::from_millis(300));
@@ -437,7 +522,7 @@ mod tests {
     fn a_process_does_not_outlive_its_member() {
         let mut stays = member("echo '{\"Answered\":[1,\"Opened\"]}'; exec sleep 600", LONG);
         assert!(answer(&mut stays).is_ok());
-        let place = format!("/proc/{}", stays.child.id());
+        let place = format!("/proc/{}", stays.pid());
         drop(stays);
         assert!(!std::path::Path::new(&place).exists());
     }

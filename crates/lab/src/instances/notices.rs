@@ -51,6 +51,21 @@ pub(crate) struct Places {
 }
 
 impl Ends {
+    /// Pipes whose other ends are here: notices go in, answers come out.
+    pub(super) fn pair() -> anyhow::Result<(Ends, PipeWriter, PipeReader)> {
+        let ((theirs, notices), (answers, to_us)) = (std::io::pipe()?, std::io::pipe()?);
+        let ends = Ends {
+            notices: theirs,
+            answers: to_us,
+        };
+        Ok((ends, notices, answers))
+    }
+
+    /// For whoever hands them on to another host.
+    pub(super) fn apart(self) -> (PipeReader, PipeWriter) {
+        (self.notices, self.answers)
+    }
+
     pub(crate) fn places(&self) -> Places {
         let place = |end: &dyn AsFd| {
             let fd = end.as_fd().as_raw_fd();
@@ -66,13 +81,9 @@ impl Ends {
 impl Carrier {
     /// Of an instance that the group has admitted and whose process is yet to begin.
     pub(crate) fn new(follower: Follower) -> anyhow::Result<(Carrier, Ends)> {
-        let ((theirs, notices), (answers, to_us)) = (std::io::pipe()?, std::io::pipe()?);
+        let (ends, notices, answers) = Ends::pair()?;
         rustix::io::ioctl_fionbio(&notices, true)?;
         rustix::io::ioctl_fionbio(&answers, true)?;
-        let ends = Ends {
-            notices: theirs,
-            answers: to_us,
-        };
         let carrier = Carrier {
             follower,
             notices,

@@ -5,6 +5,7 @@
 
 use crate::instances::member::{LOOK, Member, Silence};
 use crate::instances::notices::{Carrier, Ends};
+use crate::instances::ranks::{Clocks, Ranks};
 use crate::instances::wire::{Answer, Asked, Opening, Order, Settled};
 use crate::signals;
 use crate::trial::drive::{Driven, Paced};
@@ -23,29 +24,45 @@ const CARRY: Duration = Duration::from_micros(200);
 #[derive(Default)]
 pub(crate) struct Others {
     members: Vec<Member>,
+    /// Their hosts; `None`: all are on this one.
+    ranks: Option<Ranks>,
+    /// Clocks of their hosts, as they were read last.
+    clocks: Option<Clocks>,
 }
 
 impl Others {
-    /// Starts one process for each, and waits until all have opened their workers. `followers`: as their disk group
-    /// has admitted them; none on anything else.
+    /// Starts one process for each, on this host or each on its own, and waits until all have opened their workers.
+    /// `followers`: as their disk group has admitted them; none on anything else.
     pub(crate) fn open(
         openings: Vec<Opening>,
         followers: Vec<Follower>,
+        ranks: Option<&Ranks>,
         cancel: &AtomicBool,
     ) -> anyhow::Result<Others> {
-        let (mut others, mut held) = (Others::default(), Vec::new());
+        let mut others = Others {
+            members: Vec::new(),
+            ranks: ranks.cloned(),
+            clocks: None,
+        };
+        let mut held = Vec::new();
         let mut followers = followers.into_iter();
-        for (nth, opening) in openings.into_iter().enumerate() {
+        for (number, opening) in (2..).zip(openings) {
             let (carrier, ends) = followers.next().map(Carrier::new).transpose()?.unzip();
-            let hears = ends.as_ref().map(Ends::places);
-            held.extend(ends);
-            let mut member = Member::start(nth as u32 + 2, carrier)?;
+            let (mut member, hears) = match ranks {
+                Some(ranks) => Member::start_there(number, ranks, ends)?,
+                None => {
+                    let hears = ends.as_ref().map(Ends::places);
+                    held.extend(ends);
+                    (Member::start(number)?, hears)
+                }
+            };
+            member.hears_of(carrier);
             member.tell(Order::Open(Box::new(Opening { hears, ..opening })))?;
             others.members.push(member);
         }
         for member in &mut others.members {
             match member.answer(cancel)? {
-                Answer::Opened => {}
+                Answer::Opened => member.has_opened(),
                 _ => return Err(member.unexpected()),
             }
         }
@@ -54,6 +71,20 @@ impl Others {
         // What they read to open is no part of a phase.
         others.settle(cancel, || Ok(()))?;
         Ok(others)
+    }
+
+    /// Before a phase: reads the clocks of the other hosts, where there are any.
+    pub(crate) fn read_clocks(&mut self) -> anyhow::Result<()> {
+        self.clocks = self.ranks.as_ref().map(Clocks::read).transpose()?;
+        Ok(())
+    }
+
+    /// After it: how well their clocks were known in it, in nanoseconds. `None`: all instances are on this host.
+    pub(crate) fn clock_bound_ns(&self) -> anyhow::Result<Option<u64>> {
+        match (&self.ranks, &self.clocks) {
+            (Some(ranks), Some(clocks)) => clocks.bound_ns(ranks).map(Some),
+            _ => Ok(None),
+        }
     }
 
     pub(crate) fn is_none(&self) -> bool {
@@ -81,7 +112,7 @@ impl Others {
         work: impl FnOnce(&Paced, &mut Followers<'_>) -> anyhow::Result<T>,
     ) -> anyhow::Result<(T, Vec<Driven>)> {
         let (own, theirs) = self.beside(paced, cancel, work)?;
-        for member in &mut *theirs.0 {
+        for member in theirs.0.iter_mut() {
             member.stop()?;
         }
         Ok((own, theirs.collect(cancel)?))
@@ -97,13 +128,14 @@ impl Others {
         let at = (!self.is_none()).then(|| targets::monotonic_ns() + LEAD_NS);
         let mut paced = Paced { at, ..paced };
         for member in &mut self.members {
-            member.tell(Order::Work(Asked::of(&paced)))?;
+            let offset = member.offset(self.clocks.as_ref())?;
+            member.tell(Order::Work(Asked::of(&paced).on(offset)?))?;
         }
         let stop = Arc::new(AtomicBool::new(false));
         paced.pacing.cancel = Some(stop.clone());
         let over = AtomicBool::new(false);
         let mut silences: Vec<Silence> = self.members.iter().map(Member::silence).collect();
-        let mut followers = Followers(&mut self.members);
+        let mut followers = Followers(&mut self.members, self.clocks.as_ref());
         let own = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !signals::is_set(&over) {
@@ -164,7 +196,7 @@ impl Others {
 }
 
 /// The others while they work, as the owner of their disk group sees them.
-pub(crate) struct Followers<'a>(&'a mut [Member]);
+pub(crate) struct Followers<'a>(&'a mut [Member], Option<&'a Clocks>);
 
 impl Followers<'_> {
     /// Brings notices and answers a part of their way.
@@ -184,8 +216,9 @@ impl Followers<'_> {
 
     /// What each did.
     fn collect(self, cancel: &AtomicBool) -> anyhow::Result<Vec<Driven>> {
+        let clocks = self.1;
         let answer = |member: &mut Member| match member.answer(cancel)? {
-            Answer::Worked(worked) => worked.driven(),
+            Answer::Worked(worked) => worked.on_our_clock(member.offset(clocks)?)?.driven(),
             _ => Err(member.unexpected()),
         };
         self.0.iter_mut().map(answer).collect()

@@ -47,11 +47,11 @@ fn p99(outcome: &Outcome) -> u64 {
 }
 
 /// The row of each instance, from its counts before and after the phase; what was seen of all together is told to
-/// `seen`.
+/// `seen`. `clock_bound_ns`: how well the clocks of their hosts were known, where they are on several.
 pub(crate) fn told(
     each: &[Part],
     (before, after): (&[Settled], &[Settled]),
-    timed: bool,
+    (timed, clock_bound_ns): (bool, Option<u64>),
     seen: &mut Seen,
 ) -> Vec<InstanceRow> {
     let first = each.iter().map(|part| part.began).min().unwrap_or(0);
@@ -61,9 +61,9 @@ pub(crate) fn told(
         .collect();
     let other = |of: fn(&InstanceRow) -> u64| rows.iter().skip(1).map(of).sum::<u64>() as f64;
     let (cpu, memory) = (other(|row| row.cpu_ns), other(|row| row.memory_bytes_peak));
-    // Where a group keeps the budget, it counts all processes.
+    // Where a group keeps the budget, it counts all processes of this host.
     let is_kept = |(measure, kept): &(Measure, f64)| *measure == Measure::MemoryBudgetEnforced && *kept > 0.0;
-    let kept = seen.measures.iter().any(is_kept);
+    let kept = clock_bound_ns.is_none() && seen.measures.iter().any(is_kept);
     for (measure, value) in &mut seen.measures {
         match measure {
             Measure::CpuOwnNs => *value += cpu,
@@ -75,10 +75,21 @@ pub(crate) fn told(
     let rates: Vec<f64> = rows.iter().map(InstanceRow::rate_per_s).collect();
     seen.measures.push((Measure::Instances, rows.len() as f64));
     seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
+    if let Some(bound_ns) = clock_bound_ns {
+        seen.measures.retain(|(measure, _)| !is_of_one_hosts_devices(*measure));
+        seen.measures.push((Measure::HostsClockBoundNs, bound_ns as f64));
+    }
     // Work without a time ends when it is done, and that is a part of the result.
     seen.measures
         .extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
     rows
+}
+
+/// Counts of this host's kernel, which sees nothing of what the other hosts send to the same devices.
+fn is_of_one_hosts_devices(measure: Measure) -> bool {
+    let name = measure.name();
+    let is_error = measure == Measure::DeviceErrors;
+    !is_error && (name.starts_with("device.") || name.starts_with("others."))
 }
 
 fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Settled) -> InstanceRow {

@@ -4,6 +4,7 @@
 //! frozen. Prevents: an instance that makes, grows or mends what belongs to the run's own process.
 
 use crate::group::frozen::Frozen;
+use crate::instances::proof;
 use crate::instances::wire::{Ground, Opening, Place};
 use crate::ports::{Opener, StackPort};
 use anyhow::Context;
@@ -68,12 +69,15 @@ impl<'a> Stand<'a> {
 }
 
 /// A file that is there, looked up in the directory that the run holds; a device, if it is the one that the run has
-/// open: as long as it has, no other gets its number.
+/// open: as long as it has, no other gets its number. On another host, whatever begins with what the run found.
 fn spec(place: &Place) -> anyhow::Result<OpenSpec> {
     let access = if place.direct { Access::Direct } else { Access::Buffered };
     let mut spec = OpenSpec::writing(&place.path, access);
     if let Some((device, inode)) = place.is {
         spec = spec.that_is(Which { device, inode });
+    }
+    if let Some(proof) = &place.proof {
+        spec = spec.that_is(proof::which(&place.path, proof)?);
     }
     let Some(held) = &place.held else { return Ok(spec) };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

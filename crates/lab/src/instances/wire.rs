@@ -4,8 +4,10 @@
 //! differently (both are this one), and a number that is lost between them.
 
 use crate::instances::notices::Places;
+use crate::instances::proof::{self, Proof};
 use crate::trial::drive::{Driven, Paced, Work};
 use anyhow::{Context, ensure};
+use hosts::Offset;
 use pages::{AgeWork, Counters, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -102,6 +104,30 @@ pub(crate) struct Place {
     pub(crate) held: Option<PathBuf>,
     /// The device that the run has open, by its numbers.
     pub(crate) is: Option<(u64, u64)>,
+    /// What the run found there, for another host: descriptors and numbers mean nothing to it.
+    pub(crate) proof: Option<Proof>,
+}
+
+impl Ground {
+    /// As another host finds it. The database must be on it, and nothing may change it meanwhile.
+    pub(crate) fn of_other_hosts(self) -> anyhow::Result<Ground> {
+        let there = |place: Place| -> anyhow::Result<Place> {
+            Ok(Place {
+                proof: Some(proof::of(&place.path)?),
+                held: None,
+                is: None,
+                ..place
+            })
+        };
+        Ok(match self {
+            Ground::Files(places) => Ground::Files(places.into_iter().map(there).collect::<anyhow::Result<_>>()?),
+            Ground::Group { devices, data, redo } => Ground::Group {
+                devices: devices.into_iter().map(there).collect::<anyhow::Result<_>>()?,
+                data,
+                redo,
+            },
+        })
+    }
 }
 
 /// A stack's planted disadvantage.
@@ -190,6 +216,17 @@ impl Asked {
             seed: paced.seed,
             at: paced.at,
         }
+    }
+
+    /// For a host with another clock.
+    pub(crate) fn on(self, clock: Option<Offset>) -> anyhow::Result<Asked> {
+        let (Some(clock), Some(at)) = (clock, self.at) else {
+            return Ok(self);
+        };
+        let at = clock
+            .theirs(at)
+            .context("a moment that the clock of another host does not reach")?;
+        Ok(Asked { at: Some(at), ..self })
     }
 
     pub(crate) fn paced(&self, cancel: &Arc<AtomicBool>) -> Paced {
@@ -317,6 +354,18 @@ impl Worked {
             "what an instance measured cannot be"
         );
         Ok(())
+    }
+
+    /// Times of a host with another clock, as this one's.
+    pub(crate) fn on_our_clock(mut self, clock: Option<Offset>) -> anyhow::Result<Worked> {
+        let Some(clock) = clock else { return Ok(self) };
+        let scans = self.user_scans.iter_mut().flat_map(|(.., began, ended)| [began, ended]);
+        for time in [&mut self.began, &mut self.ended].into_iter().chain(scans) {
+            *time = clock
+                .ours(*time)
+                .context("a time of another host that this clock does not reach")?;
+        }
+        Ok(self)
     }
 
     pub(crate) fn driven(self) -> anyhow::Result<Driven> {

@@ -96,6 +96,7 @@ impl<'a> Loaded<'a> {
         let mut told = Told::default();
         let mut each = Vec::new();
         let before = self.shares();
+        self.others.read_clocks()?;
         let mut piece = self.observed(End::Always, |instance, others| {
             let (driven, beside, parts) = work(instance, others, around, (ordinal, changes))?;
             (told, each) = (beside, parts);
@@ -103,7 +104,9 @@ impl<'a> Loaded<'a> {
         })?;
         if !each.is_empty() {
             let timed = phase.time.is_some();
-            piece.instances = shares::told(&each, (&before, &self.shares()), timed, &mut piece.seen);
+            let bound_ns = self.others.clock_bound_ns()?;
+            let after = self.shares();
+            piece.instances = shares::told(&each, (&before, &after), (timed, bound_ns), &mut piece.seen);
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);

@@ -18,4 +18,6 @@ settled! {
 pub enum Via {
     /// A process of its own on this host.
     Processes,
+    /// A process on a host of its own, each a rank of MPI; the first is on the host of the run.
+    Mpi,
 }

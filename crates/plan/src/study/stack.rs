@@ -135,6 +135,14 @@ impl StackKind {
         }
     }
 
+    /// Whether several hosts can use what it stands on: no file system, volume or pool of one host.
+    pub fn is_of_several_hosts(&self) -> bool {
+        matches!(
+            self,
+            StackKind::Raw | StackKind::Diskgroup(_) | StackKind::Directory { .. }
+        )
+    }
+
     /// Whether the engine works on block devices, without a file system.
     pub fn is_raw(&self) -> bool {
         matches!(self, StackKind::Raw) || self.volume().is_some_and(Volume::is_raw)

@@ -374,7 +374,7 @@ fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
 
 words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
 words!(Schedule, "a schedule", "auto" => Schedule::Auto, "whole" => Schedule::Whole, "abba" => Schedule::Abba);
-words!(Via, "a way to make instances", "processes" => Via::Processes);
+words!(Via, "a way to make instances", "processes" => Via::Processes, "mpi" => Via::Mpi);
 words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
 words!(Redundancy, "a redundancy",
     "external" => Redundancy::External, "normal" => Redundancy::Normal, "high" => Redundancy::High);

@@ -1,11 +1,11 @@
 //! Contradictions between several instances on a stack and what they are asked to do.
 //!
 //! Takes the study as written and as meant; gives findings. Prevents: an instance without a schema, a session or a
-//! thread, and a phase that one process alone can run.
+//! thread, a phase that one process alone can run, and a host that works on storage of its own.
 
 use super::places::{kind_place, place};
 use crate::error::Findings;
-use crate::study::{PhaseKind, Redundancy, Stack, Study, ZfsWay};
+use crate::study::{LunSource, PhaseKind, Redundancy, Stack, Study, Via, ZfsWay};
 use crate::written::{WrittenPhase, WrittenStack, WrittenStudy};
 
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -48,11 +48,50 @@ fn of_stack(written: &WrittenStudy, (w, stack): (&WrittenStack, &Stack), study: 
         let cure = "write redundancy = \"external\", or instances = 1";
         findings.add(place(&w.redundancy, said), message, cure);
     }
+    if study.instances.is_some_and(|all| all.via == Via::Mpi) {
+        on_hosts((w, stack), study, findings);
+    }
     let workers = study.workers;
     if !workers.is_multiple_of(count) {
         let message = format!("{count} instances of {name:?} cannot share {workers} `workers` equally");
         let cure = format!("write workers = {} in [study]", workers.div_ceil(count) * count);
         findings.add(place(&written.header.workers, said), message, cure);
+    }
+}
+
+/// What several hosts cannot share.
+fn on_hosts((w, stack): (&WrittenStack, &Stack), study: &Study, findings: &mut Findings) {
+    let name = &stack.name;
+    if !stack.kind.is_of_several_hosts() {
+        let message =
+            format!("the stack {name:?} belongs to one host, and its instances are on several (via = \"mpi\")");
+        let cure = "write kind = \"raw\", \"diskgroup\", or \"directory\" in a file system that all hosts have mounted";
+        findings.add(kind_place(w), message, cure);
+        return;
+    }
+    let home = kind_place(w);
+    for (set, at) in [(&stack.data, place(&w.data, home)), (&stack.redo, place(&w.redo, home))] {
+        let Some(set) = study.luns.iter().find(|found| Some(&found.name) == set.as_ref()) else {
+            continue;
+        };
+        let (message, cure) = match (&set.source, &set.device) {
+            (LunSource::Files { .. }, _) => (
+                format!(
+                    "the LUNs of {:?} are files of one host, and the instances are on several",
+                    set.name
+                ),
+                "write devices = [...]: block devices that each host finds at the same path",
+            ),
+            (_, Some(_)) => (
+                format!(
+                    "the LUNs of {:?} are modelled by one host, and the instances are on several",
+                    set.name
+                ),
+                "remove `model` of the LUN set, or write via = \"processes\"",
+            ),
+            _ => continue,
+        };
+        findings.add(at, message, cure);
     }
 }
 

@@ -1,0 +1,177 @@
+//! The other hosts of a run, and their clocks.
+//!
+//! Takes a rank that has joined; lends the way to each other host to one instance at a time. Prevents: two instances on
+//! one host, and a moment of one clock taken for a moment of another.
+
+use crate::instances::letters::Outbox;
+use anyhow::{Context, ensure};
+use hosts::{Host, HostFacts, Incoming, Offset, Reading};
+use ledger::HostRow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The hosts of a run, as rank 0 has them.
+#[derive(Clone, Debug)]
+pub struct Ranks(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    host: Mutex<Option<Host>>,
+    /// Of rank 1 and so on; `None`: an instance has it.
+    seats: Mutex<Vec<Option<Seat>>>,
+    facts: Vec<HostFacts>,
+    /// All ranks end.
+    over: Arc<AtomicBool>,
+}
+
+/// Both ways to another host.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) rank: u32,
+    pub(super) to: Outbox,
+    pub(super) from: Incoming,
+}
+
+impl Ranks {
+    /// All hosts that have joined. `over` is set when all ranks end: nobody is waited for then.
+    pub fn new(mut host: Host, over: Arc<AtomicBool>) -> Ranks {
+        let seat = |link: hosts::Link| Seat {
+            rank: link.rank,
+            to: Outbox::new(link.to),
+            from: link.from,
+        };
+        let seats = host.links().into_iter().map(|link| Some(seat(link))).collect();
+        let facts = host.facts().to_vec();
+        Ranks(Arc::new(Shared {
+            host: Mutex::new(Some(host)),
+            seats: Mutex::new(seats),
+            facts,
+            over,
+        }))
+    }
+
+    /// How many hosts there are, this one too.
+    pub fn count(&self) -> u32 {
+        self.0.facts.len() as u32
+    }
+
+    /// What each host is, by rank.
+    pub(crate) fn rows(&self) -> Vec<HostRow> {
+        let row = |(rank, facts): (u32, &HostFacts)| HostRow {
+            rank,
+            host: facts.host.clone(),
+            kernel: facts.kernel.clone(),
+            cores: facts.cores,
+            usable: facts.usable,
+            binary: facts.binary.clone(),
+        };
+        (0..).zip(&self.0.facts).map(row).collect()
+    }
+
+    /// All is done: waits for the others, and ends MPI in order.
+    pub fn part(&self) {
+        self.seats().clear();
+        if let Some(host) = self.host().take() {
+            host.part();
+        }
+    }
+
+    /// The host of the instance of this number, from 2 on.
+    pub(super) fn take(&self, number: u32) -> anyhow::Result<Seat> {
+        let mut seats = self.seats();
+        let count = seats.len() + 1;
+        let seat = seats.get_mut(number as usize - 2).and_then(Option::take);
+        seat.with_context(|| {
+            format!(
+                "instance {number} has no host: there are {count}, or the last instance there has not ended\n  start \
+                 as many ranks as a stack has instances"
+            )
+        })
+    }
+
+    /// Whether all ranks end.
+    pub(super) fn are_over(&self) -> bool {
+        self.0.over.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is on this host any more.
+    pub(super) fn give_back(&self, seat: Seat) {
+        let nth = seat.rank as usize - 1;
+        if let Some(place) = self.seats().get_mut(nth) {
+            *place = Some(seat);
+        }
+    }
+
+    /// The clock of each other host, by rank from 1 on. It takes some milliseconds for each.
+    pub(super) fn read_clocks(&self) -> anyhow::Result<Vec<Reading>> {
+        let host = self.host();
+        Ok(host.as_ref().context("hosts that have not parted")?.read_clocks()?)
+    }
+
+    fn host(&self) -> MutexGuard<'_, Option<Host>> {
+        self.0.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seats(&self) -> MutexGuard<'_, Vec<Option<Seat>>> {
+        self.0.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clocks of the other hosts in one phase.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    before: Vec<Reading>,
+}
+
+impl Clocks {
+    /// Before a phase.
+    pub(super) fn read(ranks: &Ranks) -> anyhow::Result<Clocks> {
+        Ok(Clocks {
+            before: ranks.read_clocks()?,
+        })
+    }
+
+    /// The clock of the host of this instance.
+    pub(super) fn of(&self, number: u32) -> anyhow::Result<Offset> {
+        let reading = self.before.get((number as usize).wrapping_sub(2));
+        Ok(reading.context("the clock of an instance's host")?.offset)
+    }
+
+    /// How far from the truth a time of another host may be that was brought to this clock by the first reading, in
+    /// nanoseconds: the bound over the whole phase, and how far its middle is from that reading.
+    pub(super) fn bound_ns(&self, ranks: &Ranks) -> anyhow::Result<u64> {
+        let after = ranks.read_clocks()?;
+        ensure!(after.len() == self.before.len(), "a host's clock was not read");
+        let both = self.before.iter().zip(&after);
+        Ok(both.map(|(before, after)| bound(before, after)).max().unwrap_or(0))
+    }
+}
+
+fn bound(before: &Reading, after: &Reading) -> u64 {
+    let over = Reading::over_phase(before, after).offset;
+    over.bound_ns
+        .saturating_add(over.offset_ns.abs_diff(before.offset.offset_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(offset_ns: i64, bound_ns: u64) -> Reading {
+        Reading {
+            at: 0,
+            offset: Offset { offset_ns, bound_ns },
+            round_trip_ns: 2 * bound_ns,
+        }
+    }
+
+    /// Whatever the true offset was at any time of the phase, the first reading is no farther from it.
+    #[test]
+    fn the_bound_holds_for_the_first_reading_and_grows_with_the_drift() {
+        assert_eq!(bound(&reading(1000, 20), &reading(1000, 20)), 20);
+        let (before, after) = (reading(1000, 20), reading(1400, 30));
+        let furthest = after.offset.offset_ns + 30 - before.offset.offset_ns;
+        assert!(bound(&before, &after) as i64 >= furthest);
+        assert!(bound(&before, &after) as i64 <= furthest + 1);
+    }
+}
