@@ -69,6 +69,18 @@ pub enum StackError {
         /// What is wrong with it.
         why: String,
     },
+    /// A device whose file system misses a part of itself.
+    #[error(
+        "mount {}: {source}, though device and mount point are there\n  the file system has lost something: see the \
+         kernel log (dmesg)",
+        path.display()
+    )]
+    Incomplete {
+        /// The file system, its device and where it was to be mounted.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// Nothing says where the state directory is.
     #[error(
         "no state directory: HOME and XDG_STATE_HOME are not set\n  set ASSAY_STATE_DIR to a directory of your own"
@@ -118,7 +130,24 @@ impl StackError {
                 let starts = [" import ", "mdadm --assemble ", "vgchange -y "];
                 starts.iter().any(|words| command.contains(words)) && status.starts_with("exit status")
             }
+            StackError::Incomplete { .. } => true,
             _ => false,
+        }
+    }
+
+    /// An error of a mount, with what the host's side of it looks like now. btrfs says `ENOENT` where one of its trees
+    /// has no root, as the host does where a path is gone.
+    pub(crate) fn of_mount(self, device: &Path, place: &Path) -> StackError {
+        match self {
+            StackError::Path {
+                what: "mount",
+                path,
+                source,
+                ..
+            } if source.kind() == std::io::ErrorKind::NotFound && device.exists() && place.exists() => {
+                StackError::Incomplete { path, source }
+            }
+            other => other,
         }
     }
 
@@ -157,6 +186,12 @@ mod tests {
             assert!(!mount(errno), "{errno}");
         }
         assert!(!StackError::path("make links in", Path::new("/x"), Errno::IO, "").is_of_storage());
+        // A path that is gone is the host's; a root that is gone is the file system's.
+        let gone = |device: &str| {
+            let error = StackError::path("mount", Path::new("btrfs on /dev/x at /y"), Errno::NOENT, "");
+            error.of_mount(Path::new(device), Path::new("/")).is_of_storage()
+        };
+        assert!(gone("/dev/null") && !gone("/dev/no-such-device"));
         // Another mount namespace holds what was unmounted here.
         assert!(!StackError::path("wait until nobody has", Path::new("/dev/x"), Errno::BUSY, "").is_of_storage());
         let tool = |command: &str, status: &str| {

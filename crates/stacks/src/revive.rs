@@ -53,7 +53,9 @@ pub fn power_on(stack: &Stack, built: &Built) -> Result<(), StackError> {
         let Some(mut recipe) = recipe(&stack.kind, &made.devices, &made.uuid) else {
             continue;
         };
-        recipe.mount(&made.devices[0], &made.place)?;
+        let device = &made.devices[0];
+        let mounted = recipe.mount(device, &made.place);
+        mounted.map_err(|error| error.of_mount(device, made.place.path()))?;
     }
     Ok(())
 }
