@@ -5,6 +5,8 @@
 //! rig's own directory are ever touched. Prevents: a test that measures while another one works on the same machine
 //! (see [`Rig::alone`]), and tests of behaviour that wait for a disk (see [`scratch`]).
 
+mod held_up;
+
 use crate::machine::{DISK, Turn, scratch, turn};
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
@@ -26,6 +28,9 @@ pub(crate) fn assert_four_blocks(phases: usize, of_block: usize) {
 
 /// Longest wait for one call of the binary, generous for a slow disk: a hang must fail, not stop the build.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
+
+/// So long may a call take to end that is asked to.
+const LAST_WORDS: Duration = Duration::from_secs(60);
 
 /// The machine's part that a test gets: see the head of this file.
 pub(crate) struct Rig {
@@ -306,7 +311,9 @@ impl Running {
         } else {
             PATIENCE
         };
-        assert!(!self.let_run(patience), "still at work after {patience:?}");
+        if self.let_run(patience) {
+            self.give_up(patience);
+        }
         let status = self.child.wait().expect("waited");
         let mut texts = std::mem::take(&mut self.readers)
             .into_iter()
@@ -316,6 +323,23 @@ impl Running {
             stdout: texts.next().unwrap_or_default(),
             stderr: texts.next().unwrap_or_default(),
         }
+    }
+}
+
+impl Running {
+    /// Fails with what it waits for, and with what it says when it is asked to end.
+    fn give_up(mut self, patience: Duration) -> ! {
+        let waits = held_up::report(Pid::from_child(&self.child));
+        self.signal(Signal::INT);
+        let hears = !self.let_run(LAST_WORDS);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let mut said = String::new();
+        // Whoever does not hear may have left a child with its output.
+        for reader in std::mem::take(&mut self.readers).into_iter().filter(|_| hears) {
+            said += &reader.join().unwrap_or_default();
+        }
+        panic!("still at work after {patience:?}; ends when asked: {hears}\n{waits}\n{said}");
     }
 }
 
