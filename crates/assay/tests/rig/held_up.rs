@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 /// Longest print of a debugger.
 const LINES_MAX: usize = 400;
 
-/// The process, those that it started, and daemons and those that wait for a device: each thread's state and the kernel's function
-/// in which it waits. Then the stacks of the process, where a debugger is installed.
+/// The process, those that it started, daemons, and whatever waits for a device: each thread's state and the kernel's
+/// function in which it waits. Then the stacks of the process, where a debugger is installed.
 pub(super) fn report(pid: Pid) -> String {
     let pid = pid.as_raw_nonzero().get();
     let all = processes();
