@@ -268,6 +268,48 @@ fn a_resync_copies_only_what_was_written_meanwhile() {
 }
 
 #[test]
+fn a_write_in_flight_outlives_that_one_of_its_disks_comes_back_and_the_other_goes() {
+    let machine = machine(&[100; 3]);
+    let group = group(&machine, Redundancy::Normal, 3);
+    group.create_file(&file("f", 1)).unwrap();
+    let mut port = port(&group, &machine, "f");
+    let mut bytes = vec![3; 4096];
+    transfer(&mut port, Op::Write, 0, &mut bytes).unwrap();
+    transfer(&mut port, Op::Flush, 0, &mut []).unwrap();
+    let holders: Vec<String> = on(&group, "f")
+        .into_iter()
+        .filter(|(_, units)| *units > 0)
+        .map(|(name, _)| name)
+        .collect();
+    port.bytes_mut(0, 4096).fill(4);
+    let write = Request {
+        op: Op::Write,
+        file: FileId(0),
+        offset: 0,
+        at: 0,
+        len: 4096,
+        token: 9,
+    };
+    port.submit(write).unwrap();
+    group.offline_disk(&holders[0]).unwrap();
+    group.online_disk(&holders[0]).unwrap();
+    group.offline_disk(&holders[1]).unwrap();
+    let mut done = Vec::new();
+    while done.is_empty() {
+        port.wait(1, None, &mut done).unwrap();
+    }
+    assert_eq!((done[0].token, done[0].result), (9, Ok(())));
+    transfer(&mut port, Op::Read, 0, &mut bytes).unwrap();
+    assert_eq!(bytes[0], 4);
+    drop(port);
+    group.online_disk(&holders[1]).unwrap();
+    let mut upkeep = group.upkeep(machine.window(256 << 10, 16));
+    assert_eq!(settle(&mut upkeep), Step::Idle);
+    drop(upkeep);
+    assert!(group.check(false).unwrap().is_clean());
+}
+
+#[test]
 fn losing_more_than_the_redundancy_names_disks_and_files() {
     let machine = machine(&[100; 3]);
     let group = group(&machine, Redundancy::Normal, 3);

@@ -259,6 +259,14 @@ impl<P: Port> GroupPort<P> {
             return Ok(());
         }
         let result = self.conclude_write(child.slot)?;
+        let slot = &self.slots[child.slot as usize];
+        // No disk refused it: they went, came back or lost a flush meanwhile. Those that are here now take it.
+        if result.is_err() && slot.missed.is_empty() && slot.fault.is_none() && self.map_of(child.slot).copies > 1 {
+            let slot = &mut self.slots[child.slot as usize];
+            let request = slot.request;
+            slot.begin(request);
+            return self.start_write(child.slot);
+        }
         self.finish(child.slot, result);
         Ok(())
     }
