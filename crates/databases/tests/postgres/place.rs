@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const SERVE_IN: &str = "ASSAY_TEST_SERVE_IN";
 const TOLD: &str = "server process ";
@@ -138,7 +139,15 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.mounted {
-            let _ = Command::new("umount").arg(self.path().join("small")).status();
+            // A server that a test killed may need a moment to let go.
+            for _ in 0..50 {
+                let tried = Command::new("umount").arg(self.path().join("small")).output();
+                if tried.is_ok_and(|output| output.status.success()) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            eprintln!("still mounted: {}", self.path().join("small").display());
         }
     }
 }
