@@ -39,8 +39,10 @@ pub(super) fn report(pid: Pid) -> String {
     for pid in ours.into_iter().chain(strangers) {
         threads(pid, &mut text);
     }
-    let stacks = Command::new("gdb")
-        .args(["-p", &pid.to_string(), "-batch", "-ex", "thread apply all bt 25"])
+    // A debugger waits as long as a thread that waits for a device.
+    let stacks = Command::new("timeout")
+        .args(["-k", "5", "60", "gdb", "-p", &pid.to_string(), "-batch"])
+        .args(["-ex", "thread apply all bt 25"])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();

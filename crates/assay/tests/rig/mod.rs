@@ -333,7 +333,8 @@ impl Running {
         self.signal(Signal::INT);
         let hears = !self.let_run(LAST_WORDS);
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Not without end: not even a kill ends who waits for a device.
+        self.let_run(LAST_WORDS);
         let mut said = String::new();
         // Whoever does not hear may have left a child with its output.
         for reader in std::mem::take(&mut self.readers).into_iter().filter(|_| hears) {

@@ -147,7 +147,11 @@ impl Drop for Place {
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
-            eprintln!("still mounted: {}", self.path().join("small").display());
+            // It goes with the last process that uses it.
+            let _ = Command::new("umount")
+                .arg("--lazy")
+                .arg(self.path().join("small"))
+                .status();
         }
     }
 }

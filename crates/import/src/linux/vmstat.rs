@@ -99,7 +99,7 @@ fn rows(text: &str, notes: &mut Notes) -> Result<Vec<Row>, ImportError> {
             {
                 notes.add(
                     line.number,
-                    "a share of the processors is above 110 %: the row is left out",
+                    format!("a share of the processors is above {SHARE_MAX} %: the row is left out"),
                 );
             }
             Some(row) => rows.push(row),
