@@ -33,6 +33,19 @@ impl Directory {
         Directory::held(walked.fd, walked.path)
     }
 
+    /// The same, in which no other user can make a file either, where root asks: a file that is believed by what lies
+    /// beside it.
+    ///
+    /// # Errors
+    /// As [`Directory::open`].
+    pub fn open_closed(path: &Path) -> Result<Directory, SandboxError> {
+        let opened = Directory::open(path)?;
+        if rustix::process::geteuid().is_root() && !trust::is_closed(&opened.fd) {
+            return Err(SandboxError::Shared { dir: path.to_owned() });
+        }
+        Ok(opened)
+    }
+
     fn held(fd: OwnedFd, path: PathBuf) -> Result<Directory, SandboxError> {
         let identity = Identity::of(&fd).map_err(|e| SandboxError::path("look at", &path, e))?;
         Ok(Directory {
@@ -207,13 +220,21 @@ pub fn write_beside(path: &Path, content: &[u8]) -> Result<(), SandboxError> {
     let mut file = File::from(file);
     let written = file
         .write_all(content)
-        .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(0o666 & !mask()))?))
+        .and_then(|()| mask_file(&file))
         .and_then(|()| Ok(renameat(&dir, passing.as_str(), &dir, name)?));
     if written.is_err() {
         // What could not be written whole is not left in part.
         let _ = unlinkat(&dir, passing.as_str(), AtFlags::empty());
     }
     written.map_err(failed)
+}
+
+/// Gives a file that was made for one user the permissions that a new file of this process has.
+///
+/// # Errors
+/// What the file system refuses.
+pub fn mask_file(file: impl AsFd) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666 & !mask()))?)
 }
 
 /// A name that nobody can guess, so that nobody can be there first: `prefix` and sixteen hexadecimal digits.
@@ -269,6 +290,20 @@ mod tests {
         drop(dir.create("file", OFlags::WRONLY).expect("made"));
         assert!(away.join("file").is_file());
         assert_eq!(dir.names().expect("listed").len(), 2);
+    }
+
+    #[test]
+    fn a_directory_where_everybody_makes_files_is_not_closed() {
+        if !rustix::process::geteuid().is_root() {
+            assert!(std::env::var_os("CI").is_none(), "this test needs root");
+            return;
+        }
+        let top = tempfile::tempdir().expect("a directory");
+        Directory::open_closed(top.path()).expect("root's own");
+        std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o1777)).expect("its mode");
+        Directory::open(top.path()).expect("names made there are safe");
+        let refused = Directory::open_closed(top.path());
+        assert!(matches!(refused, Err(SandboxError::Shared { .. })), "{refused:?}");
     }
 
     #[test]

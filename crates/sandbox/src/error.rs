@@ -19,6 +19,16 @@ pub enum SandboxError {
         /// By whom.
         who: String,
     },
+    /// Every user can make files in a directory.
+    #[error(
+        "root keeps no such file in {}: every user can make files beside it, and change it by them\n  name a \
+         directory in which only root can make files (below /srv or /root, or a new one), or run without root",
+        dir.display()
+    )]
+    Shared {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// What stands at a path is not what the run made.
     #[error("{} is not what this run made: something replaced it\n  look at it, and remove it by hand", path.display())]
     Replaced {

@@ -14,9 +14,9 @@ mod removal;
 mod trust;
 
 pub use child::{confine_thread, confined, confinement};
-pub use directory::{Directory, random_number, unique_name, write_beside};
+pub use directory::{Directory, mask_file, random_number, unique_name, write_beside};
 pub use error::SandboxError;
 pub use identity::Identity;
-pub use program::{command, find_program, is_safe_code, is_safe_program, ourselves};
+pub use program::{are_safe_libraries, command, find_program, is_safe_code, is_safe_program, ourselves};
 pub use reach::Reach;
 pub use removal::{Removal, remove, remove_contents};

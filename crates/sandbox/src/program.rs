@@ -5,22 +5,35 @@
 //! caller's.
 
 use crate::trust;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where administration tools live when the `PATH` of an ordinary user leaves them out.
 const ADMIN_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// What a child keeps of our environment: nothing that loads code, moves files or changes what a tool does.
-const KEPT: [&str; 6] = ["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ"];
+const KEPT: [&str; 5] = ["HOME", "USER", "LOGNAME", "TMPDIR", "TZ"];
 
 /// The place of a program, in `PATH` and the directories of administration tools. Root looks only where no other user
 /// can write.
 pub fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(ADMIN_DIRECTORIES.iter().map(PathBuf::from))
-        .map(|dir| dir.join(name))
-        .find(|candidate| is_safe_program(candidate))
+    let mut candidates = search_path().into_iter().map(|dir| dir.join(name));
+    candidates.find(|candidate| is_safe_program(candidate))
+}
+
+/// Where programs are looked for, by us and by our children: a child's child is found by name too.
+fn search_path() -> Vec<PathBuf> {
+    search_in(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn search_in(path: &OsStr) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for dir in std::env::split_paths(path).chain(ADMIN_DIRECTORIES.iter().map(PathBuf::from)) {
+        if !found.contains(&dir) && trust::is_for_code(&dir) {
+            found.push(dir);
+        }
+    }
+    found
 }
 
 /// Whether a file can be run, and root alone can put another one in its place where root asks.
@@ -33,8 +46,19 @@ pub fn is_safe_program(path: &Path) -> bool {
 pub fn is_safe_code(path: &Path) -> bool {
     // A name in PATH may be a link: what it leads to is what runs.
     let real = || std::fs::canonicalize(path).ok();
-    let is_safe = |path: &Path| path.parent().is_some_and(|dir| trust::walk(dir).is_ok());
-    path.is_file() && is_safe(path) && real().is_some_and(|real| is_safe(&real))
+    path.is_file() && trust::is_code(path) && real().is_some_and(|real| trust::is_code(&real))
+}
+
+/// Whether every library in a directory is one that root may load where root asks.
+pub fn are_safe_libraries(dir: &Path) -> bool {
+    let files = || {
+        std::fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+    };
+    trust::is_for_code(dir) && files().filter(|path| path.is_file()).all(|path| is_safe_code(&path))
 }
 
 /// A command that runs this program with a clean environment, in English.
@@ -42,6 +66,8 @@ pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear();
     command.envs(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+    // Two entries that hold the separator can't be joined: then a child finds nothing by name.
+    command.env("PATH", std::env::join_paths(search_path()).unwrap_or_default());
     command.env("LC_ALL", "C");
     command
 }
@@ -72,8 +98,28 @@ mod tests {
         std::fs::write(&program, "#!/bin/sh\n").expect("written");
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("its mode");
         assert!(is_safe_program(&program));
-        std::os::unix::fs::chown(dir.path(), Some(12345), None).expect("its owner");
+        let with_mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let owned_by = |path: &Path, uid| std::os::unix::fs::chown(path, Some(uid), None).expect("its owner");
+        with_mode(&program, 0o777);
+        assert!(!is_safe_program(&program), "everybody may change it");
+        with_mode(&program, 0o755);
+        owned_by(&program, 12345);
+        assert!(!is_safe_program(&program), "its owner may change it");
+        owned_by(&program, 0);
+        with_mode(dir.path(), 0o1777);
+        assert!(!is_safe_program(&program), "everybody may make a program there");
+        with_mode(dir.path(), 0o755);
+        assert!(is_safe_program(&program));
+        owned_by(dir.path(), 12345);
         assert!(!is_safe_program(&program));
+        let path = std::env::join_paths([dir.path(), Path::new("."), Path::new("/usr/bin")]).expect("joined");
+        let found = search_in(&path);
+        let all: Vec<&Path> = found.iter().map(PathBuf::as_path).collect();
+        assert_eq!(all[0], Path::new("/usr/bin"));
+        assert!(
+            all.contains(&Path::new("/usr/sbin")) && !all.contains(&dir.path()),
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! (`std::fs::remove_dir_all`, `cap-std`, `remove_dir_all`) follow no link either, but go on into what is mounted
 //! below.
 
-use crate::directory::Directory;
+use crate::directory::{Directory, unique_name};
 use crate::error::SandboxError;
 use crate::identity::Identity;
 use rustix::fd::{AsFd, OwnedFd};
@@ -132,9 +132,8 @@ fn descend(above: impl AsFd, name: &CString) -> Result<OwnedFd, Errno> {
 
 /// Takes out all that is in a directory.
 fn empty(top: &OwnedFd) -> Result<(), Errno> {
-    let mut hoisted = 0u64;
     for _ in 0..PASSES_MAX {
-        if !take_out(top, top, 0, &mut hoisted)? {
+        if !take_out(top, top, 0)? {
             return Ok(());
         }
     }
@@ -142,7 +141,7 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// One pass over a directory; whether something was moved up and another pass is needed.
-fn take_out(top: &OwnedFd, dir: &OwnedFd, depth: usize, hoisted: &mut u64) -> Result<bool, Errno> {
+fn take_out(top: &OwnedFd, dir: &OwnedFd, depth: usize) -> Result<bool, Errno> {
     let mut again = false;
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -162,12 +161,13 @@ fn take_out(top: &OwnedFd, dir: &OwnedFd, depth: usize, hoisted: &mut u64) -> Re
             Err(e) => return Err(e),
         };
         if depth + 1 == DEPTH_MAX {
-            *hoisted += 1;
-            renameat(dir, &name, top, format!(".assay-removal-{hoisted}"))?;
+            // A name that nobody can guess: one that its owner has filled would not be replaced.
+            let free = unique_name(".assay-removal-").map_err(|_| Errno::IO)?;
+            renameat(dir, &name, top, free)?;
             again = true;
             continue;
         }
-        again |= take_out(top, &below, depth + 1, hoisted)?;
+        again |= take_out(top, &below, depth + 1)?;
         match unlinkat(dir, &name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
             // Filled again meanwhile: the next pass sees it.
@@ -234,6 +234,10 @@ mod tests {
         let tree = top.path().join("tree");
         std::fs::create_dir(&tree).expect("made");
         let mut here = OwnedFd::from(std::fs::File::open(&tree).expect("opened"));
+        // Names that a removal could be thought to use, taken before.
+        for nth in 0..4 {
+            std::fs::write(tree.join(format!(".assay-removal-{nth}")), "mine").expect("written");
+        }
         for _ in 0..2_000 {
             rustix::fs::mkdirat(&here, "d", Mode::RWXU).expect("made");
             here = descend(&here, &name_of(b"d")).expect("entered");

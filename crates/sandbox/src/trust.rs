@@ -14,7 +14,9 @@ use std::path::{Component, Path, PathBuf};
 /// As many links as the kernel follows on one way.
 const LINKS_MAX: usize = 40;
 const STICKY: u32 = 0o1000;
-const FUSE_MAGIC: i64 = 0x6573_5546;
+const FUSE_MAGIC: i128 = 0x6573_5546;
+/// In the place of a user who is not known.
+const NOBODY: u32 = u32::MAX;
 
 /// A directory at the end of a walk.
 #[derive(Debug)]
@@ -26,6 +28,38 @@ pub(crate) struct Walked {
 /// Walks to the directory `path`. For root every step is checked.
 pub(crate) fn walk(path: &Path) -> Result<Walked, SandboxError> {
     walk_as(path, rustix::process::geteuid().is_root())
+}
+
+/// A file that root may run or load: nobody else can put another one in its place or change it. Not one in a directory
+/// where everybody may make files: its name there was free before.
+pub(crate) fn is_code(path: &Path) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return false;
+    };
+    let Ok(dir) = walk(dir) else { return false };
+    let found = rustix::fs::statat(&dir.fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+    is_closed(&dir.fd)
+        && found.is_ok_and(|file| {
+            let is_link = FileType::from_raw_mode(file.st_mode) == FileType::Symlink;
+            let others = match file.st_gid {
+                0 => 0o002,
+                _ => 0o022,
+            };
+            file.st_uid == 0 && (is_link || file.st_mode & others == 0)
+        })
+}
+
+/// A directory in which root may look for programs by their names.
+pub(crate) fn is_for_code(dir: &Path) -> bool {
+    !rustix::process::geteuid().is_root() || dir.is_absolute() && walk(dir).is_ok_and(|dir| is_closed(&dir.fd))
+}
+
+/// Not one where every user may make files.
+pub(crate) fn is_closed(dir: impl AsFd) -> bool {
+    fstat(dir).is_ok_and(|found| found.st_mode & 0o002 == 0)
 }
 
 fn walk_as(asked: &Path, check: bool) -> Result<Walked, SandboxError> {
@@ -147,9 +181,12 @@ fn has_access_list(dir: impl AsFd) -> bool {
 /// The user whose process serves the file system, where it is one that a process serves: its owners and modes are that
 /// user's word.
 fn served_by(dir: impl AsFd, device: u64) -> Option<u32> {
-    let kind = rustix::fs::fstatfs(dir).ok()?;
+    let Ok(kind) = rustix::fs::fstatfs(dir) else {
+        // A process that serves the file system may refuse to say what it is.
+        return Some(NOBODY);
+    };
     // The width of the field differs between machines.
-    if kind.f_type as i64 != FUSE_MAGIC {
+    if i128::from(kind.f_type) != FUSE_MAGIC {
         return None;
     }
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -158,12 +195,17 @@ fn served_by(dir: impl AsFd, device: u64) -> Option<u32> {
         .lines()
         .rev()
         .find(|line| line.split(' ').nth(2) == Some(number.as_str()));
-    let told = line.and_then(|line| {
-        line.split([' ', ','])
-            .find_map(|option| option.strip_prefix("user_id="))
-    });
-    // One that does not say is nobody's whom we know.
-    Some(told.and_then(|uid| uid.parse().ok()).unwrap_or(u32::MAX))
+    Some(line.and_then(server_of).unwrap_or(NOBODY))
+}
+
+/// The user in a line of mountinfo. The options of the file system are the last field; the kernel writes `user_id=` into
+/// them, and whoever mounts chooses the fields before.
+fn server_of(line: &str) -> Option<u32> {
+    let (_, of_file_system) = line.rsplit_once(" - ")?;
+    let options = of_file_system.rsplit(' ').next()?;
+    let mut users = options.split(',').filter_map(|option| option.strip_prefix("user_id="));
+    // Said twice, it is not said.
+    users.next().filter(|_| users.next().is_none())?.parse().ok()
 }
 
 /// The name of a user in `/etc/passwd`, else the number.
@@ -231,6 +273,19 @@ mod tests {
         walk_as(&group, true).expect("root's own group");
         chown(&group, Some(0), Some(12345)).expect("its group");
         assert_eq!(refused(&group), group);
+    }
+
+    #[test]
+    fn whoever_mounts_a_file_system_does_not_say_who_serves_it() {
+        let of = |source: &str, options: &str| {
+            let line = format!("36 25 0:31 / /m rw,nosuid,nodev,relatime shared:1 - fuse.sshfs {source} {options}");
+            server_of(&line)
+        };
+        assert_eq!(of("sshfs", "rw,user_id=1000,group_id=1000,allow_other"), Some(1000));
+        assert_eq!(of("x,user_id=0", "rw,user_id=1000,group_id=1000"), Some(1000));
+        assert_eq!(of("x", "rw,group_id=1000"), None);
+        assert_eq!(of("x", "rw,user_id=0,user_id=1000"), None);
+        assert_eq!(server_of("36 25 0:31 / /m,user_id=0 rw"), None);
     }
 
     #[test]

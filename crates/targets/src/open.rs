@@ -54,6 +54,14 @@ impl Which {
         Ok(Which::of(&rustix::fs::stat(path)?))
     }
 
+    /// What an open file or device is.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn held(file: impl AsFd) -> std::io::Result<Which> {
+        Ok(Which::of(&rustix::fs::fstat(file)?))
+    }
+
     fn of(stat: &rustix::fs::Stat) -> Which {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::BlockDevice => Which {

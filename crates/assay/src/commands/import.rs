@@ -102,7 +102,7 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
     let failed = |error: ledger::LedgerError| usage(anyhow!("{error}"));
     for path in flags.into.iter().chain(&flags.output) {
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        sandbox::Directory::open(above.unwrap_or(Path::new("."))).map_err(|error| usage(anyhow!("{error}")))?;
+        sandbox::Directory::open_closed(above.unwrap_or(Path::new("."))).map_err(|error| usage(anyhow!("{error}")))?;
     }
     let mut ledger = match (&flags.into, &flags.output) {
         (Some(path), _) => {

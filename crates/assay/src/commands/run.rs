@@ -227,7 +227,7 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
         "{}: no such directory\n  make it, or name another --output",
         dir.display()
     );
-    sandbox::Directory::open(dir).context("the result file")?;
+    sandbox::Directory::open_closed(dir).context("the result file")?;
     if wanted.start == Start::New {
         return Ok(None);
     }

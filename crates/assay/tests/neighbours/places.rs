@@ -154,6 +154,17 @@ fn results_pages_imports_and_quick_do_not_go_where_she_can_change_them() {
     let ran = call(&["run", text(&study), "--output", text(&hers.join("r.assay"))]);
     assert_eq!(ran.code(), 2, "{}", ran.stderr);
     town.assert_clean("a result file over her link");
+    // She could put a journal beside it.
+    let everybodys = town.roots("everybodys");
+    std::fs::set_permissions(&everybodys, PermissionsExt::from_mode(0o1777)).expect("its mode");
+    let shared = everybodys.join("s.assay");
+    let ran = call(&["run", text(&study), "--output", text(&shared)]);
+    assert!(
+        matches!(ran.code(), 2..=4) && ran.stderr.contains("root keeps no such file in"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.trim_end().ends_with("or run without root") && !shared.exists());
     let honest = town.rig.result("honest");
     let honest_page = town.rig.path("results").join("p.html");
     let ran = call(&["run", text(&study), "--output", text(&honest), "--html", text(&page)]);
@@ -234,11 +245,47 @@ fn what_is_mounted_lends_nobody_roots_rights() {
         line.map(str::to_owned)
     };
     let line = crate::neighbours::town::stop_at(&mut running, mounted);
-    running.signal(rustix::process::Signal::CONT);
     for option in ["nosuid", "nodev", "noexec"] {
         assert!(line.contains(option), "{line}");
     }
+    // Who works in it keeps it mounted.
+    let mount = line.split(' ').nth(4).expect("its place");
+    town.user
+        .does(Path::new("/"), &format!("if cd {mount} 2>/dev/null; then exit 1; fi"));
+    running.signal(rustix::process::Signal::CONT);
     let ran = running.wait();
     assert_eq!(ran.code(), 0, "{}", ran.stderr);
     town.assert_clean("guarded mounts");
+}
+
+#[test]
+fn disks_of_a_group_and_copies_out_of_it_are_not_where_she_can_change_them() {
+    let Some(town) = Town::new() else { return };
+    let (place, hers) = (town.roots("disks"), town.hers("hers"));
+    let disks = [place.join("a.disk"), place.join("b.disk")];
+    for disk in &disks {
+        std::fs::write(disk, vec![0; 64 << 20]).expect("written");
+    }
+    let [a, b] = [text(&disks[0]), text(&disks[1])];
+    let call = |args: &[&str]| Running::start(town.rig.assay(&[&["dg"], args].concat())).wait();
+    let ran = call(&["create", "data", a, b, "--redundancy", "normal", "--yes"]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let (secret, out) = (town.canary("secret"), hers.join("out"));
+    let ran = call(&["cp", text(&secret), "data:f", "--disk", a, "--disk", b]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let ran = call(&["cp", "data:f", text(&out), "--disk", a, "--disk", b]);
+    assert_refused(&town, &ran, "a copy into her directory");
+    assert!(!out.exists());
+    let honest = town.roots("honest").join("out");
+    let ran = call(&["cp", "data:f", text(&honest), "--verify", "--disk", a, "--disk", b]);
+    assert_eq!(ran.code(), 0, "the twin:\n{}", ran.stderr);
+    assert_eq!(
+        std::fs::read(&honest).expect("read"),
+        std::fs::read(&secret).expect("read")
+    );
+    // From now on she could put a link to any disk in the place of one.
+    chown(&place, Some(town.user.uid), None).expect("handed over");
+    for command in ["rebalance", "check"] {
+        assert_refused(&town, &call(&[command, "--disk", a, "--disk", b]), command);
+    }
 }

@@ -74,6 +74,7 @@ impl<'a> HostSite<'a> {
             LunSets::default()
         };
         let work_dir = luns.own_directory(&writes::work_place(study), &mut journal)?;
+        kinds::let_servers_through(study, &work_dir)?;
         let mut site = HostSite {
             host: observers::host_facts()
                 .into_iter()

@@ -498,8 +498,8 @@ impl LunSets {
             known.check()?;
             return Ok(known.clone());
         }
-        // Others go through it to what is theirs, as the server's user does, and see nothing else.
-        let own = journal.make_directory(&above, &name, 0o711, false)?;
+        // Whoever works in a mount keeps it from being unmounted: nobody else gets in.
+        let own = journal.make_directory(&above, &name, 0o700, false)?;
         self.own.push(own.clone());
         Ok(own)
     }

@@ -1,12 +1,14 @@
 //! Processes known by more than their number: a number is used again, a number with its start time is not; and
 //! processes that a run started, known by the directory that they work in and by what they are.
 //!
-//! Prevents: a signal to somebody's shell, which happens to be in the directory.
+//! Prevents: a signal to somebody's shell, which happens to be in the directory; and a stranger's process that is taken
+//! for ours because it calls itself so.
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, readlinkat, statx};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -48,65 +50,118 @@ pub(crate) enum Who<'a> {
 }
 
 impl Who<'_> {
-    fn is(self, pid: &str) -> bool {
+    fn is(self, held: &Held) -> bool {
         match self {
-            Who::Postgres => runs(pid, "postgres"),
-            Who::ZfsFuse => runs(pid, "zfs-fuse"),
-            Who::Ganesha => runs(pid, "ganesha.nfsd"),
-            Who::MountDaemon => runs(pid, "rpc.mountd"),
-            Who::FileServer => [Who::Ganesha, Who::MountDaemon].iter().any(|who| who.is(pid)) || runs(pid, "rpcbind"),
-            Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
+            // It has a user of its own. Its directory is that user's alone.
+            Who::Postgres => held.runs("postgres"),
+            Who::ZfsFuse => held.is_our_users() && held.runs("zfs-fuse"),
+            Who::Ganesha => held.is_our_users() && held.runs("ganesha.nfsd"),
+            Who::MountDaemon => held.is_our_users() && held.runs("rpc.mountd"),
+            // The port mapper gives its rights up, and gets nothing but signals.
+            Who::FileServer => [Who::Ganesha, Who::MountDaemon].iter().any(|who| who.is(held)) || held.runs("rpcbind"),
+            Who::Ours(service) => {
+                let line = held.read("cmdline");
+                let first = line.as_deref().and_then(|line| line.split(|byte| *byte == 0).nth(1));
+                held.is_our_users() && first == Some(service.as_bytes())
+            }
         }
+    }
+}
+
+/// A process held by its directory in /proc: what is read through it is of that process, or there is nothing to read.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) pid: u32,
+    dir: OwnedFd,
+}
+
+impl Held {
+    pub(crate) fn of(pid: u32) -> Option<Held> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = openat(CWD, format!("/proc/{pid}"), flags, Mode::empty()).ok()?;
+        Some(Held { pid, dir })
+    }
+
+    pub(crate) fn open(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(openat(&self.dir, name, flags | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let mut content = Vec::new();
+        let mut file = File::from(self.open(name, OFlags::RDONLY).ok()?);
+        file.read_to_end(&mut content).ok()?;
+        Some(content)
+    }
+
+    /// Whether it runs a program of this name.
+    fn runs(&self, program: &str) -> bool {
+        let exe = readlinkat(&self.dir, "exe", Vec::new());
+        exe.is_ok_and(|exe| {
+            let name = exe.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            // A program that was replaced meanwhile, by an upgrade say, is shown so.
+            name.strip_suffix(b" (deleted)").unwrap_or(name) == program.as_bytes()
+        })
+    }
+
+    /// Whether all its users are ours: any user may start a program of any name in a directory that he can enter. Users
+    /// of another user namespace are shown as who they are here.
+    fn is_our_users(&self) -> bool {
+        let status = self.read("status").unwrap_or_default();
+        let status = String::from_utf8_lossy(&status);
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let ours = rustix::process::geteuid().as_raw().to_string();
+        users.is_some_and(|users| {
+            let users: Vec<&str> = users.split_whitespace().collect();
+            users.len() == 4 && users.iter().all(|user| *user == ours)
+        })
     }
 
     /// What it is comes first: a stranger's directory may lie on a file system that does not answer.
-    fn works_in(self, pid: &str, dir: &Path) -> bool {
-        self.is(pid) && is_cwd(CWD, Path::new(&format!("/proc/{pid}/cwd")), dir)
+    fn is_in(&self, dir: &Path, who: Who<'_>) -> bool {
+        who.is(self) && self.works_in(dir)
     }
-}
 
-/// Whether a process's link to its working directory, below `from`, leads to this one. By identity: in another mount
-/// namespace a path may be another one, in a chroot for example.
-pub(crate) fn is_cwd(from: impl AsFd, link: &Path, dir: &Path) -> bool {
-    let identity = |from: BorrowedFd<'_>, path: &Path| {
-        let flags = AtFlags::STATX_DONT_SYNC;
-        let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
-        Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
-    };
-    let wanted = identity(CWD, dir);
-    wanted.is_some() && identity(from.as_fd(), link) == wanted
-}
-
-/// Whether a process runs a program of this name.
-fn runs(pid: &str, program: &str) -> bool {
-    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
-        // A program that was replaced meanwhile, by an upgrade say, is shown so.
-        let name = exe.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| name.strip_suffix(" (deleted)").unwrap_or(&name) == program)
-    })
+    /// Whether it works in this directory. By identity: in another mount namespace a path may be another one, in a
+    /// chroot for example.
+    pub(crate) fn works_in(&self, dir: &Path) -> bool {
+        let identity = |from: BorrowedFd<'_>, path: &Path| {
+            let flags = AtFlags::STATX_DONT_SYNC;
+            let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+            Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
+        };
+        let wanted = identity(CWD, dir);
+        wanted.is_some() && identity(self.dir.as_fd(), Path::new("cwd")) == wanted
+    }
 }
 
 /// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that
 /// nobody has waited for has none.
-pub(crate) fn working_in(dir: &Path, who: Who<'_>) -> Vec<u32> {
+pub(crate) fn held_in(dir: &Path, who: Who<'_>) -> Vec<Held> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter(|pid| who.works_in(&pid.to_string(), dir)).collect()
+    numbers
+        .filter_map(Held::of)
+        .filter(|held| held.is_in(dir, who))
+        .collect()
+}
+
+/// Their numbers.
+pub(crate) fn working_in(dir: &Path, who: Who<'_>) -> Vec<u32> {
+    held_in(dir, who).into_iter().map(|held| held.pid).collect()
 }
 
 /// Signals all such processes.
 pub(crate) fn signal_all_in(dir: &Path, who: Who<'_>, signal: Signal) {
-    for number in working_in(dir, who) {
-        let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else {
+    for held in held_in(dir, who) {
+        let Some(pid) = i32::try_from(held.pid).ok().and_then(Pid::from_raw) else {
             continue;
         };
         // Held first and looked at again: what has the number now is what gets the signal.
-        if let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
-            && who.works_in(&number.to_string(), dir)
+        if let Ok(receiver) = pidfd_open(pid, PidfdFlags::empty())
+            && held.is_in(dir, who)
         {
             // One that is gone meanwhile is none of ours any more.
-            let _ = pidfd_send_signal(held, signal);
+            let _ = pidfd_send_signal(receiver, signal);
         }
     }
 }
@@ -224,6 +279,37 @@ mod tests {
         assert!(stranger.try_wait().expect("a look").is_none(), "a stranger was killed");
         stranger.kill().expect("it ends");
         stranger.wait().expect("its end");
+    }
+
+    #[test]
+    fn another_users_process_of_the_name_and_place_of_ours_is_a_strangers() {
+        use std::os::unix::process::CommandExt;
+        if !is_root() {
+            assert!(std::env::var_os("CI").is_none(), "this test needs root");
+            return;
+        }
+        // Where another user may go, and with programs that he may run.
+        let made = tempfile::tempdir().expect("a directory");
+        std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
+        let dir = std::fs::canonicalize(made.path()).expect("its path");
+        let program = dir.join("zfs-fuse");
+        std::fs::copy("/bin/sleep", &program).expect("a copy");
+        let started = |user: u32| loop {
+            let mut command = std::process::Command::new(&program);
+            match command.arg("60").current_dir(&dir).uid(user).spawn() {
+                Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                spawned => break spawned.expect("a child"),
+            }
+        };
+        let (mut theirs, mut ours) = (started(12345), started(0));
+        let found = working_in(&dir, Who::ZfsFuse);
+        let named = Held::of(theirs.id()).is_some_and(|held| held.runs("zfs-fuse") && held.works_in(&dir));
+        for child in [&mut theirs, &mut ours] {
+            child.kill().expect("it ends");
+            child.wait().expect("its end");
+        }
+        assert!(named, "the other's was not there");
+        assert_eq!(found, [ours.id()]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //!
 //! Prevents: a port mapper that is left when its server is ended, and the end of a server that the host had before.
 
-use crate::host::process::{self, PATIENCE, Who};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use crate::host::process::{self, Held, PATIENCE, Who};
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,6 +19,8 @@ const ALL: Who<'_> = Who::FileServer;
 pub(super) const SETTINGS: &str = "assay";
 /// Where they are mounted.
 const SETTINGS_PLACE: &str = "/proc/fs/nfsd";
+/// The kernel's mark of that file system (`fs/nfsd/nfsctl.c`).
+const NFSD_MAGIC: i128 = 0x6e66_7364;
 
 /// The server that works in this directory: the process that ends when the server does.
 pub(super) fn serving(dir: &Path, who: Who<'_>) -> Option<u32> {
@@ -27,11 +29,11 @@ pub(super) fn serving(dir: &Path, who: Who<'_>) -> Option<u32> {
 
 /// Ends all that works in the directory, without asking, and waits until it has. Nobody there: fine.
 pub(crate) fn kill(dir: &Path) -> io::Result<()> {
-    let there = process::working_in(dir, ALL);
     // Before its processes, through which alone it is reached.
-    for pid in &there {
-        end_kernel_threads(*pid, dir)?;
+    for held in process::held_in(dir, ALL) {
+        end_kernel_threads(&held)?;
     }
+    let there = process::working_in(dir, ALL);
     process::signal_all_in(dir, ALL, Signal::KILL);
     // Its directory is gone before its last transfers are.
     process::wait_until_over(&there)?;
@@ -40,22 +42,16 @@ pub(crate) fn kill(dir: &Path) -> io::Result<()> {
 }
 
 /// Lets the kernel's server in the namespaces of this process end, if it is one of ours, and waits until it has.
-fn end_kernel_threads(pid: u32, dir: &Path) -> io::Result<()> {
-    let held = openat(
-        CWD,
-        format!("/proc/{pid}"),
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
-    // One that is gone meanwhile, or whose number is another's by now, is none of ours.
-    let Ok(held) = held else { return Ok(()) };
-    if !process::is_cwd(&held, Path::new("cwd"), dir) || !mountinfo(&held).is_some_and(|text| is_ours(&text)) {
+fn end_kernel_threads(held: &Held) -> io::Result<()> {
+    if !mountinfo(held).is_some_and(|text| is_ours(&text)) {
         return Ok(());
     }
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let threads = match openat(&held, "root/proc/fs/nfsd/threads", flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(_) => return Ok(()),
+    // The port mapper's user is not ours: in a stranger's root the name leads to any file of the host.
+    let magic = |file: &OwnedFd| rustix::fs::fstatfs(file).map(|kind| i128::from(kind.f_type));
+    let is_settings = |file: &OwnedFd| magic(file) == Ok(NFSD_MAGIC);
+    let threads = match held.open("root/proc/fs/nfsd/threads", OFlags::WRONLY | OFlags::NOFOLLOW) {
+        Ok(file) if is_settings(&file) => File::from(file),
+        _ => return Ok(()),
     };
     let (tell, told) = mpsc::channel();
     // A thread of its own: a server that waits for a dead device does not end.
@@ -66,10 +62,9 @@ fn end_kernel_threads(pid: u32, dir: &Path) -> io::Result<()> {
     told.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(late()))
 }
 
-fn mountinfo(process: &OwnedFd) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+fn mountinfo(process: &Held) -> Option<String> {
     let mut text = String::new();
-    let mut file = File::from(openat(process, "mountinfo", flags, Mode::empty()).ok()?);
+    let mut file = File::from(process.open("mountinfo", OFlags::RDONLY).ok()?);
     file.read_to_string(&mut text).ok()?;
     Some(text)
 }
@@ -109,7 +104,12 @@ mod tests {
     fn nobody_there_is_fine_and_a_process_elsewhere_is_none_of_ours() {
         let dir = tempfile::tempdir().expect("a directory");
         kill(dir.path()).expect("nobody there");
-        end_kernel_threads(std::process::id(), dir.path()).expect("it works elsewhere");
-        end_kernel_threads(u32::MAX, dir.path()).expect("no such process");
+        assert!(
+            process::held_in(dir.path(), ALL).is_empty(),
+            "this process works elsewhere"
+        );
+        let this = Held::of(std::process::id()).expect("it runs");
+        end_kernel_threads(&this).expect("it has no settings of ours");
+        assert!(Held::of(u32::MAX).is_none());
     }
 }

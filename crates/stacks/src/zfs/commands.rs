@@ -12,7 +12,9 @@ use crate::run::Run;
 use crate::tool::{Output, Tool, argument};
 use plan::{Vdevs, Zfs};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Making a pool writes its labels and some first blocks.
@@ -26,11 +28,11 @@ const ASK_LIMIT: Duration = Duration::from_secs(30);
 const SYNCED: &str = "assay:synced";
 
 /// Tools of a ZFS, and where they run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Commands {
     programs: Programs,
-    /// The daemon whose mount namespace they must be in.
-    daemon: Option<u32>,
+    /// The daemon's mount namespace, in which they must be. Held: a process of the same number may be a stranger's.
+    daemon: Option<Arc<OwnedFd>>,
 }
 
 /// A pool to be made: its name, and which LUNs do what.
@@ -58,17 +60,17 @@ impl Commands {
     }
 
     /// Of a daemon, in whose namespace its socket is.
-    pub(crate) fn of_daemon(programs: Programs, daemon: u32) -> Commands {
+    pub(crate) fn of_daemon(programs: Programs, daemon: Arc<OwnedFd>) -> Commands {
         let daemon = Some(daemon);
         Commands { programs, daemon }
     }
 
     fn tool(&self, program: &Path, args: Vec<String>, limit: Duration) -> Tool {
-        let tool = match self.daemon {
+        let tool = match &self.daemon {
             None => Tool::new(&argument(program), args, limit),
-            Some(pid) => {
+            Some(namespace) => {
                 let mut all = vec![
-                    format!("--mount=/proc/{pid}/ns/mnt"),
+                    format!("--mount=/proc/{}/fd/{}", std::process::id(), namespace.as_raw_fd()),
                     "--".to_owned(),
                     argument(program),
                 ];
@@ -162,7 +164,7 @@ impl Commands {
     /// What the daemon's cache has counted; `None` while it shows nothing, and where it is the module's. By a program,
     /// which can be killed: who reads a file of a daemon that does not answer waits for it.
     pub(crate) fn arc(&self) -> Option<ArcCounted> {
-        self.daemon?;
+        self.daemon.as_ref()?;
         let counters = ArcCounted::OF_DAEMON.map(|name| format!("{}/{name}", OF_DAEMON_AT));
         // With the name of the file before each value.
         let mut args = words(&["-aH", ""]);
@@ -328,8 +330,10 @@ pub(crate) mod tests {
             libraries: String::new(),
             root: "/u".into(),
         };
-        let commands = Commands::of_daemon(programs, 4321);
+        let namespace = OwnedFd::from(std::fs::File::open("/proc/self/ns/mnt").expect("our own"));
+        let held = format!("/proc/{}/fd/{}", std::process::id(), namespace.as_raw_fd());
+        let commands = Commands::of_daemon(programs, Arc::new(namespace));
         let tool = commands.tool(&commands.programs.zpool, words(&["list"]), ASK_LIMIT);
-        assert_eq!(tool.line(), "nsenter --mount=/proc/4321/ns/mnt -- /u/sbin/zpool list");
+        assert_eq!(tool.line(), format!("nsenter --mount={held} -- /u/sbin/zpool list"));
     }
 }

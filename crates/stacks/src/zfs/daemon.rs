@@ -13,9 +13,12 @@ use crate::host::process::{self, Who};
 use crate::run::Run;
 use crate::tool::{Tool, argument};
 use plan::Zfs;
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const WHO: Who<'_> = Who::ZfsFuse;
@@ -117,9 +120,10 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run
     starting.shown_as(&shown).run(run)?;
     let begin = Instant::now();
     loop {
-        let pid = running(dir);
-        let answered = pid.map(|pid| {
-            let commands = Commands::of_daemon(programs.clone(), pid);
+        let namespace = namespace(dir);
+        let is_seen = namespace.is_some();
+        let answered = namespace.map(|namespace| {
+            let commands = Commands::of_daemon(programs.clone(), namespace);
             commands.answers().map(|()| commands)
         });
         let silent = match answered {
@@ -128,7 +132,7 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run
             None => "it has ended".to_owned(),
         };
         // It takes a moment to be seen as what it is.
-        let late = if pid.is_none() { PATIENCE / 10 } else { PATIENCE };
+        let late = if is_seen { PATIENCE } else { PATIENCE / 10 };
         if begin.elapsed() > late {
             let said = last_words(dir).unwrap_or(silent);
             return Err(StackError::Tool {
@@ -146,6 +150,12 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run
 /// The daemon that works in this directory.
 pub(crate) fn running(dir: &Path) -> Option<u32> {
     process::working_in(dir, WHO).first().copied()
+}
+
+/// The mount namespace of the daemon that works in this directory.
+pub(crate) fn namespace(dir: &Path) -> Option<Arc<OwnedFd>> {
+    let held = process::held_in(dir, WHO).into_iter().next()?;
+    held.open("ns/mnt", OFlags::RDONLY).ok().map(Arc::new)
 }
 
 /// The last lines it wrote.

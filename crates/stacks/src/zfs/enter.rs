@@ -1,6 +1,6 @@
 //! A mount of a daemon's private namespace, brought out into ours.
 //!
-//! Takes a process and a place that is a directory in both namespaces; gives the same mount at the same place here. A
+//! Takes a namespace and a place that is a directory in both namespaces; gives the same mount at the same place here. A
 //! thread goes there and comes back with the mount in its hand, so nothing is shared between the namespaces that could
 //! carry anything else across. Prevents: a namespace that is private and lets what hides the system's directories out.
 #![allow(unsafe_code)]
@@ -11,22 +11,22 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Mounts here at `place` what process `pid` has mounted there.
-pub(crate) fn bring_out(pid: u32, place: &Path) -> io::Result<()> {
+/// Mounts here at `place` what is mounted there in the mount namespace `theirs`.
+pub(crate) fn bring_out(theirs: Arc<OwnedFd>, place: &Path) -> io::Result<()> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // The directory itself, found before anything is mounted on it.
     let here = rustix::fs::open(place, directory, Mode::empty())?;
     let place = place.to_owned();
-    let crossing = std::thread::spawn(move || cross(pid, &place, &here));
+    let crossing = std::thread::spawn(move || cross(&theirs, &place, &here));
     crossing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// On a thread of its own, which ends with it.
-fn cross(pid: u32, place: &Path, here: &OwnedFd) -> io::Result<()> {
-    let open = |path: String| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    let ours = open("/proc/thread-self/ns/mnt".to_owned())?;
-    let theirs = open(format!("/proc/{pid}/ns/mnt"))?;
+fn cross(theirs: &OwnedFd, place: &Path, here: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let ours = rustix::fs::open("/proc/thread-self/ns/mnt", flags, Mode::empty())?;
     // SAFETY: only the working directory and root of this thread are parted from the other threads', which have theirs
     // as before; open files stay shared.
     unsafe { unshare_unsafe(UnshareFlags::FS) }?;

@@ -142,8 +142,9 @@ impl MountedPool {
     fn bring_out(&self) -> Result<(), StackError> {
         for DatasetPlan { place, .. } in &self.datasets {
             let cure = "run outside the container, or give it CAP_SYS_ADMIN and CAP_SYS_CHROOT";
-            if let (ZfsWay::Fuse, Some(pid)) = (self.way, self.daemon()) {
-                enter::bring_out(pid, place).map_err(|e| StackError::path("bring out the mount of", place, e, cure))?;
+            if let (ZfsWay::Fuse, Some(theirs)) = (self.way, daemon::namespace(&self.dir)) {
+                enter::bring_out(theirs, place)
+                    .map_err(|e| StackError::path("bring out the mount of", place, e, cure))?;
             }
             let found = mounts::at(place).map_err(|e| StackError::path("look for the mount at", place, e, cure))?;
             let is_zfs = found.is_some_and(|mount| mount.kind == "zfs" || mount.kind.starts_with("fuse"));
@@ -159,8 +160,8 @@ impl MountedPool {
         if self.way == ZfsWay::Kernel {
             return Ok(Commands::of_module(self.programs.clone()));
         }
-        match self.daemon() {
-            Some(pid) => Ok(Commands::of_daemon(self.programs.clone(), pid)),
+        match daemon::namespace(&self.dir) {
+            Some(namespace) => Ok(Commands::of_daemon(self.programs.clone(), namespace)),
             None => Err(StackError::Tool {
                 command: "zfs-fuse".to_owned(),
                 status: "ended".to_owned(),

@@ -135,7 +135,7 @@ pub(crate) fn fuse_programs() -> Result<Programs, Obstacle> {
         }
     }
     let unpacked = std::env::var_os(UNPACKED).filter(|dir| !dir.is_empty());
-    match unpacked.map(PathBuf::from) {
+    let programs = match unpacked.map(PathBuf::from) {
         Some(root) => unpacked_in(&root).ok_or_else(|| {
             let cure = format!(
                 "unpack the package there: dpkg-deb -x zfs-fuse_*.deb {}",
@@ -153,7 +153,28 @@ pub(crate) fn fuse_programs() -> Result<Programs, Obstacle> {
             );
             ("zfs-fuse not found".to_owned(), cure)
         }),
+    }?;
+    match unsafe_code(&programs) {
+        None => Ok(programs),
+        Some(path) => Err((
+            format!("{} can't be run, or another user can change it", path.display()),
+            "let root own it and the directories above it, and let nobody else write there".to_owned(),
+        )),
     }
+}
+
+/// A program or a directory of libraries that root can't trust.
+fn unsafe_code(programs: &Programs) -> Option<PathBuf> {
+    let all = [Some(&programs.zpool), Some(&programs.zfs), programs.daemon.as_ref()];
+    let mut all = all.into_iter().flatten();
+    let libraries = programs.libraries.split(':').filter(|dir| !dir.is_empty());
+    all.find(|program| !sandbox::is_safe_program(program))
+        .cloned()
+        .or_else(|| {
+            libraries
+                .map(PathBuf::from)
+                .find(|dir| !sandbox::are_safe_libraries(dir))
+        })
 }
 
 /// The programs below a directory in which packages were unpacked.

@@ -84,16 +84,8 @@ pub(super) fn asked(arguments: &[PathBuf], groups: &[FailureGroup], consent: &Co
 /// exists.
 pub(super) fn inspect(all: &mut [Asked], own: Option<&str>, consent: &Consent) -> Result<(), Failure> {
     let paths: Vec<PathBuf> = all.iter().map(|a| a.path.clone()).collect();
-    for path in &paths {
-        // What is looked at must be what is written: nobody else may change what the path leads to.
-        let Ok(real) = path.canonicalize() else {
-            // The survey says what is wrong with it.
-            continue;
-        };
-        sandbox::Directory::open(real.parent().unwrap_or(Path::new("/"))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        sandbox::Directory::open(above.unwrap_or(Path::new("."))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    }
+    // What is looked at must be what is written: nobody else may change what the path leads to.
+    paths.iter().try_for_each(|path| disks::trust(path))?;
     let survey = disks::survey(&paths)?;
     for (disk, found) in all.iter_mut().zip(&survey) {
         check_group(disk, found, own)?;

@@ -14,8 +14,11 @@ use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use diskgroup::{FileSpec, GroupError, Stripe};
 use lab::signals;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, unlinkat};
+use rustix::io::Errno;
+use sandbox::Directory;
 use serde_json::json;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -206,63 +209,83 @@ fn out_of_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, F
             .find(|f| f.name == name)
             .ok_or_else(|| run_error(GroupError::NoFile { name: name.to_string() }))?;
         let bytes = wanted(flags, file.size)?;
-        let part = part_of(&to);
-        let made = OpenOptions::new().write(true).create_new(true).open(&part).map_err(|e| {
-            run_error(anyhow!(
-                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written; delete what a \
-                 killed copy left",
-                part.display()
-            ))
-        })?;
-        let outgoing = Outgoing {
-            name,
-            bytes,
-            made: &made,
-            part: &part,
-            to: &to,
-        };
+        let outgoing = Outgoing::make(name, bytes, &to)?;
         let copied = copy_out(opened, flags, &outgoing, &cancel);
-        if copied.is_err() && part.symlink_metadata().is_ok() {
-            std::fs::remove_file(&part).with_context(|| format!("remove {}, which is not whole", part.display()))?;
+        if copied.is_err() {
+            outgoing.remove()?;
         }
         copied
     })
 }
 
-/// Where a copy grows before it has its name.
-fn part_of(to: &Path) -> PathBuf {
-    let mut name = to.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    to.with_file_name(name)
-}
-
-/// Gives a whole copy its name, which nobody else may have taken meanwhile, durably.
-fn name_it(part: &Path, to: &Path) -> anyhow::Result<()> {
-    let cure = || format!("call {} {}: name another place", part.display(), to.display());
-    let here = rustix::fs::CWD;
-    match rustix::fs::renameat_with(here, part, here, to, rustix::fs::RenameFlags::NOREPLACE) {
-        Ok(()) => {}
-        // A file system that cannot rename without replacing can link without it.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            std::fs::hard_link(part, to).with_context(cure)?;
-            std::fs::remove_file(part).with_context(cure)?;
-        }
-        Err(error) => return Err(anyhow::Error::from(error).context(cure())),
-    }
-    let parent = to
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    File::open(parent).and_then(|dir| dir.sync_all()).with_context(cure)
-}
-
-/// What is copied out of a group, and where it grows until it is whole.
+/// What is copied out of a group, and where it grows until it is whole: in a directory that is held.
 struct Outgoing<'a> {
     name: &'a str,
     bytes: u64,
-    made: &'a File,
-    part: &'a Path,
     to: &'a Path,
+    dir: Directory,
+    made: File,
+    part: String,
+}
+
+impl<'a> Outgoing<'a> {
+    fn make(name: &'a str, bytes: u64, to: &'a Path) -> Result<Outgoing<'a>, Failure> {
+        let above = to.parent().filter(|above| !above.as_os_str().is_empty());
+        let dir = Directory::open(above.unwrap_or(Path::new("."))).map_err(run_error)?;
+        let own = to.file_name().and_then(|name| name.to_str());
+        let part = own
+            .map(|own| format!("{own}.part"))
+            .ok_or_else(|| run_error(anyhow!("{} has no name in UTF-8\n  name another file", to.display())))?;
+        let made = dir.create(&part, OFlags::RDWR).map(File::from).map_err(|e| {
+            run_error(anyhow!(
+                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written; delete what a \
+                 killed copy left",
+                dir.path().join(&part).display()
+            ))
+        })?;
+        let outgoing = Outgoing {
+            name,
+            bytes,
+            to,
+            dir,
+            made,
+            part,
+        };
+        if let Err(error) = sandbox::mask_file(&outgoing.made) {
+            outgoing.remove()?;
+            return Err(run_error(error));
+        }
+        Ok(outgoing)
+    }
+
+    /// Takes away what is not whole.
+    fn remove(&self) -> anyhow::Result<()> {
+        match unlinkat(&self.dir, self.part.as_str(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => {
+                let part = self.dir.path().join(&self.part);
+                Err(error).with_context(|| format!("remove {}, which is not whole", part.display()))
+            }
+        }
+    }
+
+    /// Gives a whole copy its name, which nobody else may have taken meanwhile, durably.
+    fn name_it(&self) -> anyhow::Result<()> {
+        let (part, to) = (self.part.as_str(), self.to.file_name().unwrap_or_default());
+        let cure = || format!("call it {}: name another place", self.to.display());
+        match renameat_with(&self.dir, part, &self.dir, to, RenameFlags::NOREPLACE) {
+            Ok(()) => {}
+            // A file system that cannot rename without replacing can link without it.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                linkat(&self.dir, part, &self.dir, to, AtFlags::empty()).with_context(cure)?;
+                self.remove()?;
+            }
+            Err(error) => return Err(anyhow::Error::from(error).context(cure())),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(&self.dir, c".", flags, Mode::empty()).with_context(cure)?;
+        rustix::fs::fsync(opened).with_context(cure)
+    }
 }
 
 fn copy_out(
@@ -271,31 +294,25 @@ fn copy_out(
     outgoing: &Outgoing<'_>,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Copied, Failure> {
-    let Outgoing {
-        name,
-        bytes,
-        mut made,
-        part,
-        to,
-    } = *outgoing;
+    let (bytes, mut made) = (outgoing.bytes, &outgoing.made);
     let mut meter = Meter::new("copy", false);
-    let mut port = open_file(opened, name)?;
+    let mut port = open_file(opened, outgoing.name)?;
     let sha256 = Transfer::new(&mut port, &flags.from, cancel, &mut meter).empty(&mut made, bytes);
     std::mem::drop(port);
-    let shown = to.display().to_string();
+    let shown = outgoing.to.display().to_string();
     let failed = |what: &str| format!("{what} {shown}: free space there, or name another place");
     let sha256 = sha256.with_context(|| format!("copy {} to {shown}", flags.from))?;
     made.sync_all().with_context(|| failed("flush"))?;
     let seconds = meter.seconds();
     meter.finish(bytes, bytes);
     if flags.verify {
-        let mut again = File::open(part).with_context(|| failed("open"))?;
-        let read = of_local(&mut again, cancel)?;
+        made.seek(SeekFrom::Start(0)).with_context(|| failed("read"))?;
+        let read = of_local(made, cancel)?;
         if read != sha256 {
             return Err(mismatch(&shown, &sha256, &read));
         }
     }
-    name_it(part, to)?;
+    outgoing.name_it()?;
     Ok(Copied {
         from: flags.from.clone(),
         to: shown,

@@ -54,8 +54,8 @@ fn make(flags: &dg::Create, asked: &[Asked]) -> Result<(), Failure> {
         ..GroupSpec::new(&flags.name, redundancy(flags.redundancy))
     };
     let specs = admit::specs(&flags.name, asked, 0, 0);
-    let _claim = disks::claim(&paths)?;
-    let group = Group::create(metadata_port(&paths)?, &spec, &specs, fresh_seed()?)
+    let claim = disks::claim(&paths)?;
+    let group = Group::create(metadata_port(&claim)?, &spec, &specs, fresh_seed()?)
         .map_err(|e| admit::name_paths(&e, &specs, asked))?;
     group.close().map_err(|e| admit::name_paths(&e, &specs, asked))?;
     Ok(())

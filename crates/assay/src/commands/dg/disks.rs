@@ -6,13 +6,14 @@
 use super::port::DiskPort;
 use crate::cli::dg::Place;
 use crate::exit::Failure;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use diskgroup::{GroupError, Inspected};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use targets::{Access, OpenSpec, Which};
 
 /// The variable that names disks, with white space between them.
 const VARIABLE: &str = "ASSAY_DISKS";
@@ -72,7 +73,11 @@ pub(super) fn survey(paths: &[PathBuf]) -> Result<Vec<Inspected>, Failure> {
     for path in paths {
         check_kind(path)?;
     }
-    let port = DiskPort::open(paths, false, LOOK_BYTES, 8).map_err(|e| Failure::Run(e.into()))?;
+    let specs: Vec<OpenSpec> = paths
+        .iter()
+        .map(|path| OpenSpec::reading(path, Access::Direct))
+        .collect();
+    let port = DiskPort::open(&specs, LOOK_BYTES, 8).map_err(|e| Failure::Run(e.into()))?;
     diskgroup::inspect(port, paths.len() as u16).map_err(|e| Failure::Run(e.into()))
 }
 
@@ -171,15 +176,31 @@ pub(super) fn shown(paths: &[PathBuf]) -> String {
     all.join(", ")
 }
 
-/// Disks that nobody else may have while this lives: the kernel's exclusive claim on devices, a lock on files.
-pub(super) struct Claim {
-    _held: Vec<OwnedFd>,
+/// Root writes only to what no other user can put another thing in the place of: a link in the place of a file would
+/// lead to any disk.
+pub(super) fn trust(path: &Path) -> Result<(), Failure> {
+    let Ok(real) = path.canonicalize() else {
+        // Opening it says what is wrong with it.
+        return Ok(());
+    };
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    for dir in [real.parent().unwrap_or(Path::new("/")), above.unwrap_or(Path::new("."))] {
+        sandbox::Directory::open(dir).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+    }
+    Ok(())
 }
 
-/// Claims disks. They may still be opened by the ports of this process.
+/// Disks that nobody else may have while this lives: the kernel's exclusive claim on devices, a lock on files. Ports of
+/// this process open them through it, and get these disks or none, whatever their paths lead to by then.
+pub(super) struct Claim {
+    held: Vec<(PathBuf, OwnedFd)>,
+}
+
+/// Claims disks.
 pub(super) fn claim(paths: &[PathBuf]) -> Result<Claim, Failure> {
     let mut held = Vec::new();
     for path in paths {
+        trust(path)?;
         let device = std::fs::metadata(path).is_ok_and(|s| s.file_type().is_block_device());
         let mut flags = OFlags::RDONLY | OFlags::CLOEXEC;
         flags.set(OFlags::EXCL, device);
@@ -189,9 +210,22 @@ pub(super) fn claim(paths: &[PathBuf]) -> Result<Claim, Failure> {
             }
             Ok(fd)
         });
-        held.push(claimed.map_err(|e| not_claimed(path, e))?);
+        held.push((path.clone(), claimed.map_err(|e| not_claimed(path, e))?));
     }
-    Ok(Claim { _held: held })
+    Ok(Claim { held })
+}
+
+impl Claim {
+    /// A port on these disks to read and to write.
+    pub(super) fn port(&self, memory_bytes: u64, depth: usize) -> Result<DiskPort, Failure> {
+        let spec = |(path, held): &(PathBuf, OwnedFd)| {
+            let which = Which::held(held).with_context(|| format!("look at {}", path.display()))?;
+            Ok(OpenSpec::writing(path, Access::Direct).that_is(which))
+        };
+        let specs = self.held.iter().map(spec).collect::<anyhow::Result<Vec<_>>>();
+        let specs = specs.map_err(Failure::Run)?;
+        DiskPort::open(&specs, memory_bytes, depth).map_err(|e| Failure::Run(e.into()))
+    }
 }
 
 fn not_claimed(path: &Path, error: Errno) -> Failure {

@@ -21,7 +21,7 @@ pub(super) struct Opened {
     pub(super) mounted: Mounted,
     /// The files of all ports, in order.
     pub(super) paths: Vec<PathBuf>,
-    _claim: Claim,
+    claim: Claim,
 }
 
 /// Which disks are opened.
@@ -49,8 +49,8 @@ pub(super) fn run_error(error: impl Into<anyhow::Error>) -> Failure {
 }
 
 /// Makes a port on disks for metadata.
-pub(super) fn metadata_port(paths: &[PathBuf]) -> Result<DiskPort, Failure> {
-    DiskPort::open(paths, true, METADATA_BYTES, METADATA_DEPTH).map_err(run_error)
+pub(super) fn metadata_port(claim: &Claim) -> Result<DiskPort, Failure> {
+    claim.port(METADATA_BYTES, METADATA_DEPTH)
 }
 
 /// How a note begins of disks that would not be brought in order.
@@ -69,20 +69,20 @@ impl Opened {
         };
         paths.extend(found.new);
         let claim = disks::claim(&paths)?;
-        let port = metadata_port(&paths)?;
+        let port = metadata_port(&claim)?;
         let (group, mounted) = Group::mount(port, &options).map_err(run_error)?;
         Ok(Opened {
             name: found.name,
             group,
             mounted,
             paths,
-            _claim: claim,
+            claim,
         })
     }
 
     /// A port for data.
     pub(super) fn port(&self, memory_bytes: u64, depth: usize) -> Result<DiskPort, Failure> {
-        DiskPort::open(&self.paths, true, memory_bytes, depth).map_err(run_error)
+        self.claim.port(memory_bytes, depth)
     }
 
     /// The path of a disk, or "-" where it is not there.

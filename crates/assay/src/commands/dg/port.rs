@@ -3,10 +3,7 @@
 //! Prevents: a machine without io_uring on which a group cannot even be looked at. The choice between them is paid per
 //! I/O here, which commands can afford and engines cannot.
 
-use std::path::PathBuf;
-use targets::{
-    Access, Completion, Extent, FileId, Nanos, OpenSpec, Port, PsyncPort, Request, TargetError, UringPort, Waker,
-};
+use targets::{Completion, Extent, FileId, Nanos, OpenSpec, Port, PsyncPort, Request, TargetError, UringPort, Waker};
 
 /// A ring or `pread`.
 pub(super) enum DiskPort {
@@ -15,22 +12,12 @@ pub(super) enum DiskPort {
 }
 
 impl DiskPort {
-    /// Opens disks for direct I/O with `memory_bytes` of buffers and room for `depth` requests.
-    pub(super) fn open(
-        paths: &[PathBuf],
-        writable: bool,
-        memory_bytes: u64,
-        depth: usize,
-    ) -> Result<DiskPort, TargetError> {
-        let spec = |path: &PathBuf| match writable {
-            true => OpenSpec::writing(path, Access::Direct),
-            false => OpenSpec::reading(path, Access::Direct),
-        };
-        let specs: Vec<OpenSpec> = paths.iter().map(spec).collect();
-        match UringPort::open(&specs, memory_bytes, depth) {
+    /// Opens disks with `memory_bytes` of buffers and room for `depth` requests.
+    pub(super) fn open(specs: &[OpenSpec], memory_bytes: u64, depth: usize) -> Result<DiskPort, TargetError> {
+        match UringPort::open(specs, memory_bytes, depth) {
             Ok(ring) => Ok(DiskPort::Ring(Box::new(ring))),
             Err(TargetError::Ring { .. }) => {
-                let pread = PsyncPort::open(&specs, memory_bytes, depth)?;
+                let pread = PsyncPort::open(specs, memory_bytes, depth)?;
                 Ok(DiskPort::Pread(Box::new(pread)))
             }
             Err(other) => Err(other),

@@ -176,8 +176,8 @@ impl<'a, P: Port> Transfer<'a, P> {
 }
 
 /// SHA-256 of a local file, read from the disk where the kernel can be told so.
-pub(super) fn of_local(file: &mut std::fs::File, cancel: &AtomicBool) -> anyhow::Result<String> {
-    let _ = rustix::fs::fadvise(&*file, 0, None, rustix::fs::Advice::DontNeed);
+pub(super) fn of_local(mut file: &std::fs::File, cancel: &AtomicBool) -> anyhow::Result<String> {
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     let mut hash = Sha256::new();
     let mut buffer = vec![0; PART as usize];
     loop {
