@@ -70,6 +70,29 @@ pub enum Call<'a> {
     Commit { of: Node },
 }
 
+impl Call<'_> {
+    /// The object that a client must know the way to for this call.
+    pub(crate) fn needs(&self) -> Option<Node> {
+        match *self {
+            Call::Getattr { of }
+            | Call::Setattr { of, .. }
+            | Call::Access { of }
+            | Call::Readlink { of }
+            | Call::Read { of, .. }
+            | Call::Write { of, .. }
+            | Call::Commit { of } => Some(of),
+            Call::Lookup { dir, .. }
+            | Call::Create { dir, .. }
+            | Call::Mkdir { dir, .. }
+            | Call::Symlink { dir, .. }
+            | Call::Remove { dir, .. }
+            | Call::Rmdir { dir, .. }
+            | Call::List { dir, .. } => Some(dir),
+            Call::Fsstat | Call::Fsinfo => None,
+        }
+    }
+}
+
 /// What carries out calls; one thread, any number of calls under way. Never boxed.
 pub trait Client {
     /// The clock of all stamps, ns.
@@ -77,6 +100,9 @@ pub trait Client {
 
     /// Takes memory for nodes below `nodes` and tags below `tags`, so that none is taken later.
     fn reserve(&mut self, nodes: u32, tags: u32);
+
+    /// Whether the way to a node is known: without it no call on the node can be made.
+    fn knows(&self, node: Node) -> bool;
 
     /// What it did so far.
     fn traffic(&self) -> Traffic;

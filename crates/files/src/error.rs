@@ -42,6 +42,15 @@ pub enum FilesError {
         /// Calls without an answer.
         under_way: usize,
     },
+    /// Nothing but "later".
+    #[error(
+        "the server answered nothing but \"try again later\" for {seconds} s\n\
+         read the log of the server: it may wait for a device"
+    )]
+    PutOff {
+        /// How long.
+        seconds: u64,
+    },
     /// Not the protocol.
     #[error("the NFS server at {address} broke the protocol: {what}\nanother program may listen on this port")]
     Garbled {

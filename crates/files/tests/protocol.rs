@@ -3,7 +3,7 @@
 //! Prevents: a panic, a wait without end or a wrong answer that passes, whatever a server sends.
 
 use crate::server::{Server, Spoiled};
-use files::{After, Class, Config, FilesError, Mix, Place, Point, Serving, Sizes, Work};
+use files::{After, Class, Config, FilesError, Mix, Place, Point, Serving, Sizes, Steps, Work};
 use workloads::Pacing;
 
 fn config() -> Config {
@@ -151,4 +151,31 @@ fn a_run_that_is_there_already_is_not_touched() {
     let _first = Serving::begin(config(), Place::Nfs3(server.place(1))).unwrap();
     let second = Serving::begin(config(), Place::Nfs3(server.place(1)));
     assert!(matches!(second.err(), Some(FilesError::Tree(_))));
+}
+
+#[test]
+fn a_tree_that_was_made_in_part_is_removed_whole() {
+    for at in 1..8 {
+        let server = Server::start();
+        let mut serving = Serving::begin(config(), Place::Nfs3(server.place(1))).unwrap();
+        server.spoil(Spoiled::NoMoreDirectories(at));
+        let grown = serving.grow_to(4 << 20, true);
+        assert!(matches!(grown, Err(FilesError::Refused { .. })), "{grown:?}");
+        let before = server.names();
+        serving.remove().unwrap();
+        assert!(
+            before > 0 && server.names() == 0,
+            "{} of {before} are left",
+            server.names()
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_said_to_be_there_ends_the_phase_and_nothing_else() {
+    let mut config = config();
+    config.work = Work::Steps(Steps::Varmail);
+    let (serving, point) = work(config, Spoiled::SaysThere, 50);
+    assert!(!matches!(&point, Ok(point) if point.counts.wrong == 0), "{point:?}");
+    serving.remove().unwrap();
 }

@@ -410,6 +410,10 @@ impl Client for Nfs3 {
         self.reserve_links();
     }
 
+    fn knows(&self, node: Node) -> bool {
+        self.handles.get(node.0 as usize).is_some_and(Option::is_some)
+    }
+
     fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -440,6 +444,12 @@ impl Client for Nfs3 {
     }
 
     fn send(&mut self, tag: u32, call: &Call<'_>) -> Result<(), FilesError> {
+        if call.needs().is_some_and(|node| !self.knows(node)) {
+            return Err(FilesError::Denied {
+                address: self.address.to_string(),
+                what: "it said that a name is there, and never what the name leads to",
+            });
+        }
         let links = self.links.len();
         let pending = &mut self.calls[tag as usize];
         assert!(!pending.busy, "tag {tag} has a call under way");

@@ -8,7 +8,7 @@ use crate::rpc::{self, Program, Reader, Records, Writer};
 use crate::serving::NfsServer;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Port of the port mapper.
 const PORT_MAPPER: u16 = 111;
@@ -118,13 +118,19 @@ enum Failed {
 
 fn exchange(stream: &mut TcpStream, out: &[u8], records: &mut Records) -> Result<std::ops::Range<usize>, Failed> {
     stream.set_nonblocking(false).map_err(Failed::System)?;
-    stream.set_read_timeout(Some(TIME_LIMIT)).map_err(Failed::System)?;
+    let began = Instant::now();
     stream.set_write_timeout(Some(TIME_LIMIT)).map_err(Failed::System)?;
     stream.write_all(out).map_err(Failed::System)?;
     loop {
         if let Some(place) = records.next_message().map_err(|bad| Failed::Garbled(bad.0))? {
             return Ok(place);
         }
+        // One limit for the whole answer: a server may send it byte by byte.
+        let left = TIME_LIMIT.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(Failed::System(io::ErrorKind::TimedOut.into()));
+        }
+        stream.set_read_timeout(Some(left)).map_err(Failed::System)?;
         match stream.read(records.room()).map_err(Failed::System)? {
             0 => return Err(Failed::System(io::ErrorKind::UnexpectedEof.into())),
             got => records.received(got),

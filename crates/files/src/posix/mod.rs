@@ -284,6 +284,10 @@ impl Client for Posix {
         self.paths.resize(nodes, None);
     }
 
+    fn knows(&self, node: Node) -> bool {
+        self.paths.get(node.0 as usize).is_some_and(Option::is_some)
+    }
+
     fn traffic(&self) -> Traffic {
         self.traffic
     }

@@ -69,11 +69,14 @@ impl<C: Client> Users<C> {
         // What still had no answer must not be answered in the middle of this.
         self.client.renew()?;
         let tree = &self.state.tree;
+        // What the server never said the way to was never made, or can't be reached.
+        let is_known = |directory: u32| self.client.knows(tree.directories[directory as usize].node);
         let files = tree
             .files
             .iter()
             .enumerate()
-            .filter(|(_, file)| file.there || file.open);
+            .filter(|(_, file)| file.there || file.open)
+            .filter(|(nth, _)| self.client.knows(tree.directory_of(*nth as u32).node));
         let mut inside: Vec<Named> = files
             .map(|(nth, file)| match file.kind {
                 Kind::Inner => Named::Inner(nth as u32),
@@ -81,12 +84,13 @@ impl<C: Client> Users<C> {
             })
             .collect();
         let directories = 0..tree.directories.len() as u32;
-        inside.extend(directories.clone().map(Named::Link));
+        inside.extend(directories.clone().filter(|nth| is_known(*nth)).map(Named::Link));
+        let directories: Vec<Named> = match self.client.knows(HOME) {
+            true => directories.map(Named::Directory).collect(),
+            false => Vec::new(),
+        };
         self.pipelined(&mut Emptying::new(inside, self.hands()))?;
-        self.pipelined(&mut Emptying::new(
-            directories.map(Named::Directory).collect(),
-            self.hands(),
-        ))?;
+        self.pipelined(&mut Emptying::new(directories, self.hands()))?;
         let name = self.home_name();
         let call = Call::Rmdir {
             dir: Node::ROOT,

@@ -29,6 +29,8 @@ use workloads::{Done, Operation, Outcome, Started};
 
 /// How long a call that the server put off waits, ns.
 const LATER_NS: u64 = 100_000_000;
+/// How long a server may answer nothing but "later", ns: a store that fetches data from tape takes minutes.
+const PUT_OFF_MAX_NS: u64 = 300_000_000_000;
 
 /// Sessions, their tree and their client.
 pub(crate) struct Users<C> {
@@ -39,8 +41,33 @@ pub(crate) struct Users<C> {
     /// Calls that were put off, and until when; all wait equally long.
     later: VecDeque<(Nanos, u32)>,
     under_way: u32,
+    put_off: PutOff,
     /// The server's limit, KiB.
     bulk_limit_kib: u32,
+}
+
+/// Since when a server has answered nothing but "later".
+#[derive(Default)]
+struct PutOff {
+    since: Option<Nanos>,
+}
+
+impl PutOff {
+    /// Another answer came.
+    fn end(&mut self) {
+        self.since = None;
+    }
+
+    /// A call was put off at this time.
+    fn again(&mut self, at: Nanos) -> Result<(), FilesError> {
+        let since = *self.since.get_or_insert(at);
+        match at.saturating_sub(since) {
+            long if long > PUT_OFF_MAX_NS => Err(FilesError::PutOff {
+                seconds: PUT_OFF_MAX_NS / 1_000_000_000,
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<C: Client> Users<C> {
@@ -52,6 +79,7 @@ impl<C: Client> Users<C> {
             next: Vec::with_capacity(sessions),
             later: VecDeque::with_capacity(sessions),
             under_way: 0,
+            put_off: PutOff::default(),
             bulk_limit_kib: 64,
         }
     }
@@ -107,6 +135,7 @@ impl<C: Client> Users<C> {
     pub(crate) fn give_up(&mut self) {
         self.next.clear();
         self.later.clear();
+        self.put_off.end();
         self.under_way = 0;
         self.state.give_up();
     }
@@ -162,10 +191,16 @@ impl<C: Client> Operation for Users<C> {
                 next,
                 later,
                 under_way,
+                put_off,
                 ..
             } = self;
             client.wait(wake, &mut |session, at, answer| {
                 match state.answered(session, answer)? {
+                    Next::Later => {
+                        put_off.again(at)?;
+                        later.push_back((at + LATER_NS, session));
+                        return Ok(());
+                    }
                     Next::Done => {
                         let ended = &state.sessions[session as usize];
                         *under_way -= 1;
@@ -177,8 +212,8 @@ impl<C: Client> Operation for Users<C> {
                         });
                     }
                     Next::Call => next.push(session),
-                    Next::Later => later.push_back((at + LATER_NS, session)),
                 }
+                put_off.end();
                 Ok(())
             })?;
             if done.len() > before || (self.under_way == 0 && until.is_none()) {
@@ -188,5 +223,25 @@ impl<C: Client> Operation for Users<C> {
                 return self.send_waiting();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_says_nothing_but_later_is_given_up() {
+        let second = 1_000_000_000;
+        let mut put_off = PutOff::default();
+        put_off.again(5 * second).expect("the first time");
+        put_off.again(304 * second).expect("not yet");
+        put_off.end();
+        put_off.again(306 * second).expect("another answer came between them");
+        let given_up = put_off.again(607 * second);
+        assert!(
+            matches!(given_up, Err(FilesError::PutOff { seconds: 300 })),
+            "{given_up:?}"
+        );
     }
 }

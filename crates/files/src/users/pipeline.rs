@@ -75,15 +75,21 @@ impl<C: Client> Users<C> {
 
     fn wait_for_hands(&mut self, job: &mut impl Job, hands: &mut Hands) -> Result<(), FilesError> {
         let wake = hands.later.front().map(|(until, _)| *until);
-        let state = &mut self.state;
-        self.client.wait(wake, &mut |hand, at, answer| {
+        let Users {
+            client, state, put_off, ..
+        } = self;
+        client.wait(wake, &mut |hand, at, answer| {
             match answer {
                 Answer::Again => {
                     hands.repeated[hand as usize] = true;
                     hands.again.push(hand);
                 }
-                Answer::Refused(Status::LATER) => hands.later.push_back((at + LATER_NS, hand)),
+                Answer::Refused(Status::LATER) => {
+                    put_off.again(at)?;
+                    hands.later.push_back((at + LATER_NS, hand));
+                }
                 answer => {
+                    put_off.end();
                     let repeated = std::mem::take(&mut hands.repeated[hand as usize]);
                     job.answered(state, hand, answer, repeated)?;
                     hands.under_way -= 1;

@@ -46,6 +46,10 @@ pub(crate) enum Spoiled {
     OtherHandle,
     /// CREATE and REMOVE are carried out, but the connection ends before the answer, every so often.
     EndsAfterChange(u64),
+    /// MKDIR is refused for want of space from so many replies on.
+    NoMoreDirectories(u64),
+    /// CREATE says that the name is there already; it is not.
+    SaysThere,
 }
 
 #[derive(Clone, Default)]
@@ -102,6 +106,12 @@ impl Server {
     pub(crate) fn spoil(&self, spoiled: Spoiled) {
         self.replies.store(0, Ordering::SeqCst);
         self.inner.lock().unwrap().spoiled = spoiled;
+    }
+
+    /// Names that are there.
+    pub(crate) fn names(&self) -> usize {
+        let inner = self.inner.lock().unwrap();
+        inner.objects.iter().skip(1).filter(|object| object.there).count()
     }
 
     pub(crate) fn place(&self, connections: u32) -> NfsServer {
@@ -261,6 +271,10 @@ impl Inner {
 
     fn nfs(&mut self, procedure: u32, r: &mut Reader<'_>, (w, nth): (&mut Writer<'_>, u64)) {
         match procedure {
+            8 if self.spoiled == Spoiled::SaysThere => _ = w.u32(Status::EXISTS.0).u32(0).u32(0),
+            9 if matches!(self.spoiled, Spoiled::NoMoreDirectories(at) if nth >= at) => {
+                w.u32(Status::NO_SPACE.0).u32(0).u32(0);
+            }
             8..=10 => self.make(r, procedure, w),
             7 => self.write(r, w),
             1 => {
