@@ -61,6 +61,9 @@ pub enum HostsError {
     /// A clock cannot be compared.
     #[error("the clock of rank {0} gives impossible times\n  look at the host's clock source (dmesg)")]
     Clock(u32),
+    /// A clock is not told.
+    #[error("rank {0} does not answer when it is asked for its clock\n  look at its host (dmesg, its load)")]
+    NoClock(u32),
     /// The thread that speaks MPI has ended.
     #[error("the ranks have parted\n  this is a defect of assay: report it with the study")]
     Parted,

@@ -28,6 +28,8 @@ const QUESTIONS: u64 = 200;
 /// On a host that is busy, fewer questions must do when they have taken so long.
 const QUESTIONS_MIN: usize = 10;
 const LONG_NS: u64 = 200_000_000;
+/// How long an answer to a question for the clock may take.
+const ANSWER_NS: u64 = 15_000_000_000;
 /// Pieces that are sent before the wire is looked at again.
 const AT_ONCE: usize = 64;
 /// Messages that nobody has read yet may have so many bytes.
@@ -346,7 +348,11 @@ impl<W: Wire> Post<W> {
                     _ if self.board.ending().is_some() => return Err(HostsError::Parted),
                     _ => {}
                 }
-                if monotonic_ns() - asked > AWAKE_NS {
+                let waited = monotonic_ns() - asked;
+                if waited > ANSWER_NS {
+                    return Err(HostsError::NoClock(peer));
+                }
+                if waited > AWAKE_NS {
                     std::thread::sleep(NAP);
                 }
             };

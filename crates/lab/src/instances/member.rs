@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -34,6 +34,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const KILLED: Duration = Duration::from_secs(10);
 /// Last words are kept to so many bytes.
 const WORDS_MAX: usize = 4096;
+/// Answers that nobody has taken yet: one to each order, and one is under way. Whoever sends more is not read, and
+/// falls silent.
+const UNREAD_ANSWERS: usize = 2;
 
 /// An answer with the number of its order, or why a line is none.
 type Said = Result<(u64, Answer), LineError>;
@@ -50,6 +53,8 @@ pub(super) struct Member {
     /// What tells it what the owner of its disk group moves.
     carrier: Option<Carrier>,
     answers: Receiver<Said>,
+    /// Of these, what was taken when its process was ended.
+    unread: Vec<Said>,
     heard: Arc<Heard>,
     patience: Duration,
     /// They end with its process.
@@ -116,7 +121,7 @@ impl Heard {
     }
 
     /// Takes its lines until they end.
-    fn answers(&self, from: impl Read, to: &Sender<Said>) {
+    fn answers(&self, from: impl Read, to: &SyncSender<Said>) {
         let mut from = BufReader::new(from);
         loop {
             let said = match lines::answer(&mut from) {
@@ -212,7 +217,7 @@ impl Member {
 
     fn heard(number: u32, process: Process, voices: Voices, patience: Duration) -> Member {
         let Voices { orders, answers, words } = voices;
-        let (heard, (to, said)) = (Arc::new(Heard::default()), channel());
+        let (heard, (to, said)) = (Arc::new(Heard::default()), sync_channel(UNREAD_ANSWERS));
         let of_answers = {
             let heard = heard.clone();
             std::thread::spawn(move || heard.answers(answers, &to))
@@ -229,6 +234,7 @@ impl Member {
             rests: false,
             carrier: None,
             answers: said,
+            unread: Vec::new(),
             heard,
             patience,
             listening: vec![of_answers, of_words],
@@ -368,7 +374,8 @@ impl Member {
             return InstanceError::Silent { number, seconds, words }.into();
         }
         // What it said of its end says more than how it ended.
-        while let Ok(said) = self.answers.try_recv() {
+        let unread = std::mem::take(&mut self.unread);
+        for said in unread.into_iter().chain(self.answers.try_iter()) {
             if let Err(error) = self.taken(said) {
                 return error;
             }
@@ -401,6 +408,14 @@ impl Member {
             Process::There(remote) => remote.ended(GRACE + KILLED)?.to_string(),
         };
         for listening in self.listening.drain(..) {
+            // One that has more to hand over than there is room for waits for a taker, and nobody else takes it now.
+            while !listening.is_finished() {
+                match self.answers.recv_timeout(LOOK) {
+                    Ok(said) if self.unread.len() < UNREAD_ANSWERS => self.unread.push(said),
+                    Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
             let _ = listening.join();
         }
         // Who was ended in the middle of its work may have requests in the kernel that outlive it.

@@ -10,13 +10,15 @@ use crate::instances::ranks::{Ranks, Seat};
 use anyhow::Context;
 use hosts::Incoming;
 use std::io::Write;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 /// The other host has so long to start a process.
 const START: Duration = Duration::from_secs(15);
 /// How often whoever waits looks whether it should.
 const LOOK: Duration = Duration::from_millis(20);
+/// Messages that wait for their reader.
+const UNREAD_MESSAGES: usize = 16;
 
 /// A process on another host.
 pub(super) struct Remote {
@@ -56,8 +58,8 @@ impl Remote {
             Some((Up::Ended, why)) => return Err(gone(String::from_utf8_lossy(why).into_owned()).into()),
             _ => return Err(gone("it sent no answer".to_string()).into()),
         };
-        let (answers, from_answers) = channel();
-        let (words, from_words) = channel();
+        let (answers, from_answers) = sync_channel(UNREAD_MESSAGES);
+        let (words, from_words) = sync_channel(UNREAD_MESSAGES);
         let (has_ended, ended) = channel();
         let notices = ends.map(|ends| {
             let (notices, followed) = ends.apart();
@@ -126,8 +128,8 @@ impl Remote {
 
 /// Where messages of the other host go.
 struct Sorter<W> {
-    answers: Sender<Vec<u8>>,
-    words: Sender<Vec<u8>>,
+    answers: SyncSender<Vec<u8>>,
+    words: SyncSender<Vec<u8>>,
     followed: Option<W>,
 }
 
