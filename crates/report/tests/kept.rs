@@ -261,3 +261,36 @@ fn a_kill_of_the_engine_alone_is_told_apart() {
         kept.figure
     );
 }
+
+/// Who lost data is never taken, and speaks against nobody who kept them.
+#[test]
+fn a_stack_that_lost_data_is_no_advice_however_fast_it_is() {
+    let sentence = |speeds: [f64; 3]| {
+        let names = ["ext4", "nobarrier", "xfs"];
+        let actors = names.into_iter().zip(speeds).filter(|(_, speed)| *speed > 0.0);
+        let mut scene = scene(actors.map(|(name, speed)| actor(name, speed)).collect());
+        scene.phases = vec![
+            (PhaseKind::Random, "commits".into()),
+            (PhaseKind::PowerCut, "cut".into()),
+        ];
+        scene.extra = vec![(Measure::CutsMade, 2.0), (Measure::CutsAcknowledged, 90.0)];
+        scene.extra_of = vec![("nobarrier".into(), Measure::CutsLosing, 1.0)];
+        scene.film().analysis().sentence
+    };
+    let said = sentence([1.0, 3.0, 0.0]);
+    assert!(said.starts_with("Take ext4: nobarrier does "), "{said}");
+    assert!(said.contains("but nobarrier LOST DATA"), "{said}");
+    // Nor does it stand in the way of one that is better and kept everything.
+    let said = sentence([1.0, 3.0, 2.0]);
+    assert!(said.starts_with("Of ext4, nobarrier and xfs, take xfs: "), "{said}");
+    let said = sentence([1.0, 1.0, 0.0]);
+    assert!(
+        said.starts_with("Take ext4: ext4 and nobarrier are equivalent within"),
+        "{said}"
+    );
+    let said = sentence([1.0, 1.0, 1.0]);
+    assert!(
+        said.starts_with("Take ext4 or xfs: all are equivalent within"),
+        "{said}"
+    );
+}

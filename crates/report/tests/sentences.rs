@@ -117,7 +117,7 @@ fn equivalent_here_and_open_there_is_no_advice() {
     assert_eq!(
         said(&scene),
         "Btrfs is equivalent to ext4 within 5 % where it could be told; \
-         2 other differences could not be told in 4 blocks."
+         2 other differences could not be told after 4 blocks."
     );
 }
 

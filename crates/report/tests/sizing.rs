@@ -3,7 +3,7 @@
 //! Prevents: a load that is sized by a mix, a p99 or an amount of data that was never measured.
 
 use crate::fixture::{Scene, actor, scene};
-use ledger::{Fact, FactName, FactValue, Measure, Scope};
+use ledger::{Fact, FactName, FactValue, Measure, Scope, Setting};
 use report::{Load, SizedStack, Sizing, Style};
 
 const GB: f64 = 1e9;
@@ -29,6 +29,16 @@ fn three() -> Scene {
     let mut scene = scene(actors);
     scene.facts = [luns("a", 1), luns("b", 2), luns("c", 4)].concat();
     scene.extra = vec![(Measure::LunUsedBytes, 20.0 * GB), (Measure::DataBytes, 10.0 * GB)];
+    // As a run writes them: every stack has its name and its set among its keys.
+    for (name, set) in [("one", "a"), ("two", "b"), ("four", "c")] {
+        for (key, value) in [("name", name), ("data", set), ("au", "1MiB")] {
+            scene.settings.push(Setting {
+                key: format!("stack.{name}.{key}"),
+                value: format!("\"{value}\""),
+                written: true,
+            });
+        }
+    }
     scene
 }
 

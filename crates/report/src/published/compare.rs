@@ -10,6 +10,7 @@ use crate::format::ratio;
 use crate::history::Book;
 use crate::ranking::drops::Dropped;
 use crate::ranking::verdicts::Comparison;
+use crate::ranking::{pairs, refusals};
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -360,12 +361,20 @@ impl Judge<'_> {
         let Some(metric) = metric.filter(|_| metric == other) else {
             return Ok(None);
         };
+        // What is not ranked is not held against a publication either.
+        let objects = |nth: usize| {
+            let head = self.book.place(phases[nth]).map(|place| &self.book.phases[place]);
+            head.is_none_or(|head| pairs::objection_of(self.book, stacks[nth], head).is_some())
+        };
+        if refusals::of_file(self.book).is_some() || objects(0) || objects(1) {
+            return Ok(None);
+        }
         let counts = |block: &u32| phases.iter().all(|phase| self.dropped.counts(*block, phase));
         let mut ys = Vec::new();
         for block in (0..self.book.blocks()).filter(counts) {
             let value = |nth: usize| {
                 let seen = self.book.at(block, stacks[nth], phases[nth]);
-                seen.filter(|seen| seen.is_valid())
+                seen.filter(|seen| seen.is_valid() && refusals::of_run(seen).is_none())
                     .map_or(Ok(None), |seen| metric.value(seen))
             };
             if let (Some(x), Some(base)) = (value(0)?, value(1)?) {
@@ -418,6 +427,8 @@ fn agreement((low, high): (f64, f64), measured: Option<&MeasuredRatio>, margin: 
     match (theirs, ours) {
         (Direction::Unknown, _) | (_, Direction::Unknown) => Agreement::CouldNotBeTold,
         (Direction::None, Direction::None) => Agreement::DirectionAndSize,
+        // A difference that may be as small as the published one is no contradiction.
+        (Direction::None, _) if high >= measured.low && low <= measured.high => Agreement::CouldNotBeTold,
         (Direction::None, _) | (_, Direction::None) => Agreement::OneSeesNone,
         (a, b) if a != b => Agreement::Opposite,
         _ if high >= measured.low && low <= measured.high => Agreement::DirectionAndSize,
@@ -428,8 +439,11 @@ fn agreement((low, high): (f64, f64), measured: Option<&MeasuredRatio>, margin: 
 fn words_of(agreement: Agreement, (low, high): (f64, f64), measured: &MeasuredRatio) -> String {
     let middle = (low * high).sqrt();
     match agreement {
-        Agreement::DirectionAndSize if low <= measured.high && high >= measured.low => {
+        Agreement::DirectionAndSize if low >= measured.low && high <= measured.high => {
             "agrees in direction and size: the published ratio lies inside the measured interval".into()
+        }
+        Agreement::DirectionAndSize if low <= measured.high && high >= measured.low => {
+            "agrees in direction and size: the published range overlaps the measured interval".into()
         }
         Agreement::DirectionAndSize => "agrees: no difference beyond the margin in either".into(),
         Agreement::Direction if middle.ln().abs() > measured.ratio.ln().abs() => {

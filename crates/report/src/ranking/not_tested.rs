@@ -5,6 +5,7 @@
 
 use super::drops::Dropped;
 use super::rank::{Pair, base_of};
+use super::refusals;
 use crate::cells::bulk::{of_rows, seconds};
 use crate::cells::latency::service_p99;
 use crate::cells::metric::Metric;
@@ -70,7 +71,10 @@ pub struct BulkRatio {
 /// The runs of two stacks in a phase, in the blocks that count.
 fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &Dropped<'_>) -> Vec<(&'b Seen, &'b Seen)> {
     let counts = |block: &u32| dropped.counts(*block, phase);
-    let two = |block| Some((book.at(block, stacks[0], phase)?, book.at(block, stacks[1], phase)?));
+    // A block in which the study was stopped is judged nowhere else.
+    let fit = |seen: &&Seen| seen.is_valid() && refusals::of_run(seen).is_none();
+    let one = |block, stack| book.at(block, stack, phase).filter(fit);
+    let two = |block| Some((one(block, stacks[0])?, one(block, stacks[1])?));
     (0..book.blocks()).filter(counts).filter_map(two).collect()
 }
 

@@ -50,10 +50,12 @@ pub struct TempApart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Explains {
-    /// There is no clear difference with temporary files beside the data.
+    /// There is no difference beyond the margin with temporary files beside the data.
     Nothing,
-    /// On LUNs of their own the difference is gone.
+    /// On LUNs of their own the difference is gone: what may be left is inside the margin.
     All,
+    /// On LUNs of their own it is smaller, and the interval holds both no difference and one beyond the margin.
+    PartOrAll,
     /// On LUNs of their own it is smaller, and still there.
     Part,
     /// On LUNs of their own it is there as before.
@@ -101,6 +103,7 @@ struct Twins<'b> {
 /// Of all stacks that took part.
 pub(crate) fn temporary(book: &Book, dropped: &Dropped<'_>) -> Result<TemporarySpace, LedgerError> {
     let mut found = TemporarySpace::default();
+    let margin = book.study.margin;
     if refusals::of_file(book).is_some() {
         return Ok(found);
     }
@@ -133,7 +136,9 @@ pub(crate) fn temporary(book: &Book, dropped: &Dropped<'_>) -> Result<TemporaryS
             if let Some(base) = base.filter(|base| fit(base)) {
                 let beside = of([&own.beside.name, &base.beside.name])?;
                 let apart = of([&own.apart.name, &base.apart.name])?;
-                found.explained.extend(explained(phase, [own, base], &beside, &apart));
+                found
+                    .explained
+                    .extend(explained((phase, margin), [own, base], &beside, &apart));
             }
         }
     }
@@ -157,7 +162,7 @@ fn are_twins(book: &Book, beside: &Stack, apart: &Stack) -> bool {
 }
 
 /// The LUN set of its temporary files.
-fn temp_of<'b>(book: &'b Book, stack: &Stack) -> Option<&'b str> {
+pub(crate) fn temp_of<'b>(book: &'b Book, stack: &Stack) -> Option<&'b str> {
     let found = book.setting(&format!("stack.{}.temp", stack.name))?;
     Some(found.trim_matches('"')).filter(|set| *set != "none")
 }
@@ -194,7 +199,7 @@ fn logs(
 }
 
 fn explained(
-    phase: &PhaseHead,
+    (phase, margin): (&PhaseHead, f64),
     [own, base]: [&Twins<'_>; 2],
     beside: &BTreeMap<u32, f64>,
     apart: &BTreeMap<u32, f64>,
@@ -212,7 +217,7 @@ fn explained(
         explains: Explains::NotTold,
         words: String::new(),
     };
-    found.explains = found.judge();
+    found.explains = found.judge(margin);
     found.words = found.said();
     Some(found)
 }
@@ -237,6 +242,13 @@ impl TempRatio {
         }
     }
 
+    /// True if the whole interval is inside the margin of an equal ratio.
+    fn is_within(&self, margin: f64) -> bool {
+        let edge = margin.ln_1p();
+        let inside = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() < edge);
+        inside(self.low) && inside(self.high)
+    }
+
     /// "0.50 (0.48 to 0.52)".
     pub(crate) fn with_interval(&self) -> String {
         match (self.low, self.high) {
@@ -247,13 +259,15 @@ impl TempRatio {
 }
 
 impl TempExplained {
-    fn judge(&self) -> Explains {
+    fn judge(&self, margin: f64) -> Explains {
         let (beside, apart, change) = (self.beside.side(), self.apart.side(), self.change.side());
         match (beside, apart) {
-            (0, _) => Explains::Nothing,
-            (_, 0) if change == -beside => Explains::All,
+            (0, _) if self.beside.is_within(margin) => Explains::Nothing,
+            (0, _) => Explains::NotTold,
+            (_, 0) if change == -beside && self.apart.is_within(margin) => Explains::All,
+            (_, 0) if change == -beside => Explains::PartOrAll,
             _ if beside == apart && change == -beside => Explains::Part,
-            _ if beside == apart && change != -beside => Explains::None,
+            _ if beside == apart && (change == beside || self.change.is_within(margin)) => Explains::None,
             _ => Explains::NotTold,
         }
     }
@@ -263,8 +277,9 @@ impl TempExplained {
         let beside = self.beside.with_interval();
         let apart = self.apart.with_interval();
         let follows = match self.explains {
-            Explains::Nothing => "no clear difference, so temporary space has none to explain",
+            Explains::Nothing => "no difference beyond the margin, so temporary space has none to explain",
             Explains::All => "temporary space explains the difference",
+            Explains::PartOrAll => "temporary space explains a part of the difference, and may explain all of it",
             Explains::Part => "temporary space explains a part of the difference",
             Explains::None => "temporary space does not explain the difference",
             Explains::NotTold => "these blocks do not tell whether temporary space explains the difference",
@@ -302,13 +317,19 @@ mod tests {
                 explains: Explains::NotTold,
                 words: String::new(),
             };
-            found.judge()
+            found.judge(0.05)
         };
-        assert_eq!(judged(1.01, 1.3, 1.05), Explains::Nothing);
-        assert_eq!(judged(1.3, 1.01, 1.05), Explains::All);
-        assert_eq!(judged(0.7, 0.99, 1.05), Explains::All);
+        assert_eq!(judged(1.01, 1.3, 1.03), Explains::Nothing);
+        assert_eq!(judged(1.01, 1.3, 1.05), Explains::NotTold);
+        assert_eq!(judged(1.3, 1.01, 1.03), Explains::All);
+        assert_eq!(judged(0.7, 0.99, 1.03), Explains::All);
+        // No difference is seen, and one beyond the margin may be there.
+        assert_eq!(judged(1.3, 1.01, 1.05), Explains::PartOrAll);
+        assert_eq!(judged(0.7, 0.97, 1.1), Explains::PartOrAll);
         assert_eq!(judged(1.5, 1.2, 1.05), Explains::Part);
-        assert_eq!(judged(1.3, 1.31, 1.05), Explains::None);
+        assert_eq!(judged(1.3, 1.31, 1.03), Explains::None);
+        // Half of it may be explained, or nothing.
+        assert_eq!(judged(2.0, 1.4, 1.45), Explains::NotTold);
         assert_eq!(judged(1.3, 1.6, 1.05), Explains::None);
         // Gone, and perhaps not.
         assert_eq!(judged(1.12, 1.04, 1.1), Explains::NotTold);

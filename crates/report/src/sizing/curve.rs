@@ -14,7 +14,10 @@ pub(crate) fn luns(points: &[Point]) -> Option<f64> {
         return points.first().map(|(luns, share)| luns * share);
     };
     if first.1 <= 1.0 {
-        return Some(on_line(*first, points[1]).unwrap_or(first.0).min(first.0));
+        // A flat curve says that something else is the limit, not that fewer LUNs carry more than their part.
+        let in_proportion = first.0 * first.1;
+        let on_line = on_line(*first, points[1]).unwrap_or(first.0);
+        return Some(on_line.max(in_proportion).min(first.0));
     }
     let pairs = points.windows(2).map(|pair| (pair[0], pair[1]));
     let crossed = pairs.into_iter().find(|(_, above)| above.1 <= 1.0);
@@ -52,6 +55,8 @@ mod tests {
             (luns(&[(4.0, 0.5), (8.0, 0.25)]).unwrap() - 2.0).abs() < 1e-9,
             "fewer than the smallest"
         );
+        // Four LUNs do not carry what eight can't carry twice: one would carry a quarter of four.
+        assert_eq!(luns(&[(4.0, 0.5), (8.0, 0.48)]), Some(2.0));
         assert_eq!(luns(&[(1.0, 3.0), (2.0, 3.1)]), None, "more LUNs carried no more");
     }
 

@@ -76,7 +76,7 @@ fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
         (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access) && keys(book, a) == keys(book, b)
     };
     for stack in book.stacks.iter().filter(|stack| stack.skipped.is_none()) {
-        let luns = priced::luns_of(book, stack.data_lun_set.iter().collect());
+        let luns = priced::luns_of(book, stack.data_lun_set.as_deref());
         let joins = |family: &&mut Vec<Member<'_>>| {
             let mut all = family.iter();
             !luns.is_empty()
@@ -97,11 +97,11 @@ fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
     families
 }
 
-/// Keys of a stack with their values, without those that name LUN sets.
+/// Keys of a stack with their values, without its name and those that name LUN sets.
 fn keys<'b>(book: &'b Book, stack: &Stack) -> BTreeMap<&'b str, &'b str> {
     let keys = book.disclosed.settings_below(&format!("stack.{}.", stack.name));
     keys.into_iter()
-        .filter(|(key, _)| !["data", "redo"].contains(key))
+        .filter(|(key, _)| !["name", "data", "redo"].contains(key))
         .collect()
 }
 
@@ -136,6 +136,9 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
 
 /// LUNs that carry the rate.
 fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
+    // All stacks of a study are asked for the same rates: what they did on a schedule says nothing of their limits.
+    let is_paced = shares.iter().any(|(_, share)| share.paced);
+    let shares = &shares[if is_paced { shares.len() - 1 } else { 0 }..];
     let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
         let points: Option<Vec<curve::Point>> =
             shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
@@ -149,8 +152,15 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
         }
         return;
     };
-    let ends = at(|share| Some(share.ends?[0])).zip(at(|share| Some(share.ends?[1])));
-    (sized.for_rate, sized.low, sized.high) = (Some(middle), ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    let (low, high) = (at(|share| Some(share.ends?[0])), at(|share| Some(share.ends?[1])));
+    if high.is_none() && shares.iter().all(|(_, share)| share.ends.is_some()) {
+        sized.notes.push(format!(
+            "{} LUNs by the middle of the interval, and no number by its worse end: run more blocks (`--extend`)",
+            crate::format::number(middle)
+        ));
+        return;
+    }
+    (sized.for_rate, sized.low, sized.high) = (Some(middle), low.filter(|_| high.is_some()), high);
     for (_, share) in shares {
         sized.phases.extend(share.phases.iter().cloned());
     }
@@ -167,8 +177,16 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
             "at the highest measured rate that keeps the p99; what lies between it and the next is unknown".into(),
         );
     }
-    let most = shares.iter().map(|(luns, _)| *luns).fold(0.0, f64::max);
-    beyond(sized, middle / most, "the rate");
+    let measured = || shares.iter().map(|(luns, _)| *luns);
+    let (least, most) = (measured().fold(f64::MAX, f64::min), measured().fold(0.0, f64::max));
+    let worst = high.unwrap_or(middle);
+    if worst * LABELLED < least {
+        sized
+            .notes
+            .push("an extrapolation. the rate: less than half of the smallest number of LUNs measured".into());
+        sized.extrapolated = true;
+    }
+    beyond(sized, worst / most, "the rate");
 }
 
 /// LUNs that hold the data, and whether so much was ever measured.

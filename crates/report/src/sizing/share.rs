@@ -11,8 +11,11 @@ use std::collections::BTreeSet;
 /// Confidence of the plain interval over blocks.
 const CONFIDENCE: f64 = 0.95;
 
-/// Shares of updates that are the same mix.
+/// A phase on a schedule whose share of updates differs by no more is of the mix that was asked for.
 const SAME_MIX: f64 = 0.1;
+
+/// Drawn operations scatter: shares of updates that differ by no more are one.
+const DRAWN: f64 = 0.01;
 
 /// How many of a stack a load takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,27 +57,25 @@ pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
     }
 }
 
-/// The phases with the nearest shares of updates on both sides; of one side alone, that one twice.
+/// The phases with the nearest shares of updates on both sides; of one side alone, that one twice. Of several of one
+/// share the slowest: a fresh database does not stay fresh.
 fn between<'a>(closed: &[&'a Carried], share: f64) -> (Option<&'a Carried>, Option<&'a Carried>) {
-    let by_share = |a: &&&Carried, b: &&&Carried| a.update_share.total_cmp(&b.update_share);
-    let below = closed
-        .iter()
-        .filter(|one| one.update_share <= share)
-        .max_by(by_share)
-        .copied();
-    let above = closed
-        .iter()
-        .filter(|one| one.update_share >= share)
-        .min_by(by_share)
-        .copied();
+    let shares = || closed.iter().map(|one| one.update_share);
+    let slowest = |nearest: f64| {
+        let alike = closed.iter().filter(|one| (one.update_share - nearest).abs() <= DRAWN);
+        alike.min_by(|a, b| a.usual().total_cmp(&b.usual())).copied()
+    };
+    let below = shares().filter(|one| *one <= share + DRAWN).max_by(f64::total_cmp);
+    let above = shares().filter(|one| *one >= share - DRAWN).min_by(f64::total_cmp);
+    let (below, above) = (below.and_then(slowest), above.and_then(slowest));
     (below.or(above), above.or(below))
 }
 
 fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share, String> {
     let wanted = load.update_share();
     let span = high.update_share - low.update_share;
-    let weight = if span > 0.0 {
-        (wanted - low.update_share) / span
+    let weight = if span > DRAWN {
+        ((wanted - low.update_share) / span).clamp(0.0, 1.0)
     } else {
         0.0
     };
@@ -92,13 +93,18 @@ fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share,
         low.update_share.min(high.update_share),
         low.update_share.max(high.update_share),
     );
-    let mut phases = vec![low.phase.clone(), high.phase.clone()];
-    phases.dedup();
+    let mut phases = Vec::new();
+    // Only those whose figures are in it.
+    for (phase, part) in [(&low.phase, 1.0 - weight), (&high.phase, weight)] {
+        if part > 0.0 && !phases.contains(phase) {
+            phases.push(phase.clone());
+        }
+    }
     Ok(Share {
         middle: stats::mean(&logs).exp(),
         ends: interval.map(|interval| [interval.low, interval.high]),
         phases,
-        outside: wanted < first - SAME_MIX || wanted > last + SAME_MIX,
+        outside: wanted < first - DRAWN || wanted > last + DRAWN,
         paced,
     })
 }
@@ -136,11 +142,27 @@ mod tests {
         let found = of(&carried, &load(2_000.0, 400.0, None)).unwrap();
         assert!((found.middle - (0.2 + 0.2)).abs() < 1e-9, "{found:?}");
         assert!(!found.outside && !found.paced && found.phases == ["read", "half"]);
+        let found = of(&carried[..1], &load(9_000.0, 1_000.0, None)).unwrap();
+        assert!(found.outside, "updates were never measured: {found:?}");
         let found = of(&carried, &load(0.0, 400.0, None)).unwrap();
         assert!(
             found.outside && found.phases == ["half"],
             "all updates were never measured: {found:?}"
         );
+    }
+
+    #[test]
+    fn of_phases_of_one_mix_the_slowest_counts() {
+        let carried = [
+            phase("fresh", 0.0, &[10_000.0; 4], 1.0),
+            phase("fresh half", 0.5002, &[4_000.0; 4], 3.0),
+            phase("aged", 0.0, &[5_000.0; 4], 1.0),
+            phase("aged half", 0.4997, &[3_000.0; 4], 3.0),
+        ];
+        let read = of(&carried, &load(5_000.0, 0.0, None)).unwrap();
+        assert!(read.phases == ["aged"] && (read.middle - 1.0).abs() < 1e-9, "{read:?}");
+        let mixed = of(&carried, &load(4_000.0, 1_000.0, None)).unwrap();
+        assert_eq!(mixed.phases, ["aged", "aged half"]);
     }
 
     #[test]

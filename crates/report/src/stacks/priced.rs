@@ -10,6 +10,7 @@ use crate::cells::metric::Metric;
 use crate::figures::finite;
 use crate::history::Book;
 use crate::ranking::drops::Dropped;
+use crate::ranking::temporary::temp_of;
 use crate::ranking::verdicts::Comparison;
 use ledger::{FactName, FactValue, LedgerError, Scope, Stack};
 use stats::Orientation;
@@ -67,14 +68,17 @@ pub(crate) fn cost(book: &Book, analysis: &Analysis) -> Result<Option<Cost>, Led
 }
 
 fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> CostOfStack {
-    let mut sets: Vec<&String> = stack.data_lun_set.iter().chain(&stack.redo_lun_set).collect();
-    sets.dedup();
+    let of_database = stack.data_lun_set.iter().chain(&stack.redo_lun_set);
+    let mut sets: BTreeSet<&str> = of_database.map(String::as_str).collect();
+    let data_bytes: f64 = luns_of(book, sets.iter().copied()).iter().sum();
+    // They are paid for, and take no data.
+    sets.extend(temp_of(book, stack));
     let luns = luns_of(book, sets);
     let lun_bytes: f64 = luns.iter().sum();
     let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
     let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
     let total = cost.host + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
-    let full = data_that_fill(analysis, &stack.name, lun_bytes);
+    let full = data_that_fill(analysis, &stack.name, data_bytes);
     CostOfStack {
         stack: stack.name.clone(),
         luns: luns.len() as u32,
@@ -97,8 +101,8 @@ pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -
 }
 
 /// Bytes of each LUN of these sets.
-pub(crate) fn luns_of(book: &Book, sets: Vec<&String>) -> Vec<f64> {
-    let of_set = |set: &String| book.disclosed.of_luns(set, &FactName::Bytes.into());
+pub(crate) fn luns_of<'s>(book: &Book, sets: impl IntoIterator<Item = &'s str>) -> Vec<f64> {
+    let of_set = |set: &str| book.disclosed.of_luns(set, &FactName::Bytes.into());
     sets.into_iter()
         .flat_map(of_set)
         .filter_map(FactValue::number)

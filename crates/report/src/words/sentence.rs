@@ -230,13 +230,13 @@ impl<'a> Group<'a> {
     fn clauses(&self, analysis: &Analysis, lost: &[&str], several: bool) -> Vec<Clause> {
         let members = listed(&self.members(), "and");
         let margin = percent(analysis.study.margin);
-        let blocks = analysis.study.blocks_valid;
         if self.is_undecided() {
             if several {
                 return vec![format!("not enough data to distinguish {members}").into()];
             }
             let more = more(analysis);
-            return vec![format!("not enough data to distinguish {members} after {blocks} blocks: {more}").into()];
+            let after = after(&self.all);
+            return vec![format!("not enough data to distinguish {members}{after}: {more}").into()];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
             let apart = !self.are_all_alike(analysis);
@@ -245,8 +245,15 @@ impl<'a> Group<'a> {
                 (_, false) => "all are equivalent".to_string(),
                 (_, true) => format!("each is equivalent to {}", self.base),
             };
-            let take = listed(&self.members(), "or");
-            let said = format!("take {take}: {alike} within {margin} in {}", self.phases());
+            let all = self.members();
+            let sound: Vec<&str> = all.iter().copied().filter(|stack| !lost.contains(stack)).collect();
+            let (take, alike) = match (sound.len() == all.len(), self.stacks.len()) {
+                (true, _) => (format!("take {}", listed(&all, "or")), alike),
+                // Not all who are alike are taken, so they are named.
+                (false, 1) => (taken_or_none(&sound, &all), format!("{members} are equivalent")),
+                (false, _) => (taken_or_none(&sound, &all), alike),
+            };
+            let said = format!("{take}: {alike} within {margin} in {}", self.phases());
             let pairs = if apart { Vec::new() } else { self.pairs() };
             let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
             if apart {
@@ -270,7 +277,11 @@ impl<'a> Group<'a> {
             );
             vec![Clause::of(said, self.claims(Verdict::Equivalent))]
         };
-        let open = self.all.iter().filter(|one| one.verdict == Verdict::NotEnoughData);
+        let open = self
+            .all
+            .iter()
+            .copied()
+            .filter(|one| one.verdict == Verdict::NotEnoughData);
         let open: Vec<_> = open.collect();
         match open.as_slice() {
             [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
@@ -283,8 +294,8 @@ impl<'a> Group<'a> {
                 clauses.push(format!("{stack} could not be distinguished from {base} in {phase}").into());
             }
             open => {
-                let open = open.len();
-                clauses.push(format!("{open} other differences could not be told in {blocks} blocks").into());
+                let after = after(open);
+                clauses.push(format!("{} other differences could not be told{after}", open.len()).into());
             }
         }
         clauses
@@ -296,15 +307,17 @@ impl<'a> Group<'a> {
         let worse: Vec<&str> = self.only(Verdict::Worse, Verdict::Better);
         let both = |stack: &&str| self.has(stack, Verdict::Better) && self.has(stack, Verdict::Worse);
         let mixed: Vec<&str> = self.stacks.iter().copied().filter(|stack| both(stack)).collect();
-        let take: Vec<&str> = if better.is_empty() {
+        // A stack that lost data is no choice, and speaks against no other.
+        let kept: Vec<&str> = better.iter().copied().filter(|stack| !lost.contains(stack)).collect();
+        let take: Vec<&str> = if kept.is_empty() {
             // Only what was decided is named: a stack of which something is open is no advice.
             let open = |stack: &str| self.has(stack, Verdict::NotEnoughData);
             let good = |stack: &&str| !worse.contains(stack) && !lost.contains(stack) && !open(stack);
             self.members().into_iter().filter(good).collect()
         } else {
             // A stack with two sides stays a choice beside one that is better in something.
-            let good = |stack: &&str| !lost.contains(stack) && !better.iter().any(|other| self.is_above(other, stack));
-            better.iter().chain(&mixed).copied().filter(good).collect()
+            let good = |stack: &&str| !lost.contains(stack) && !kept.iter().any(|other| self.is_above(other, stack));
+            kept.iter().chain(&mixed).copied().filter(good).collect()
         };
         let reasons = if better.is_empty() { &worse } else { &better };
         let mut clauses: Vec<Clause> = Vec::new();
@@ -497,6 +510,21 @@ fn left_out(analysis: &Analysis) -> Option<String> {
 }
 
 /// "a", "a and b", "a, b and c".
+/// After how many blocks, as few as one of these comparisons has; nothing where one of them was never looked at.
+fn after(open: &[&Comparison]) -> String {
+    let blocks: Option<Vec<u32>> = open.iter().map(|one| one.n).collect();
+    let fewest = blocks.and_then(|blocks| blocks.into_iter().min());
+    fewest.map_or_else(String::new, |blocks| format!(" after {blocks} blocks"))
+}
+
+/// Which of all stacks are taken, where some are no choice.
+fn taken_or_none(sound: &[&str], all: &[&str]) -> String {
+    match sound {
+        [] => format!("take none of {}", listed(all, "and")),
+        sound => format!("take {}", listed(sound, "or")),
+    }
+}
+
 fn listed(names: &[&str], last: &str) -> String {
     match names {
         [] => String::new(),
