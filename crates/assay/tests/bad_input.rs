@@ -253,7 +253,7 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     fn mount(at: PathBuf, mib: u32) -> Option<SmallDisk> {
         std::fs::create_dir(&at).expect("made");
-        let size = format!("size={mib}m");
+        let size = format!("size={mib}m,mode=0755");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &size, "assay-test"])
             .arg(&at)

@@ -437,7 +437,10 @@ fn the_kernels_server_serves_a_study_and_nothing_of_it_is_left() {
         assert!(server.starts_with("the NFS server of Linux "), "{server}");
         // A slow guest may do nothing in time and end the ramp at its first load; its files were made by the server.
         let made = one.row.points.iter().all(|point| point.files > 0);
-        assert!(!one.row.points.is_empty() && made && one.row.connections == Some(2), "{one:?}");
+        assert!(
+            !one.row.points.is_empty() && made && one.row.connections == Some(2),
+            "{one:?}"
+        );
     }
     let phases = ledger.phases().expect("its phases");
     assert!(

@@ -83,7 +83,14 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
         }
         trials(&due, ledger, site)?;
         if study.fill_time && site.keeps_real_time() && number + 1 == MEASURED_BLOCKS && !due.is_empty() {
+            let before = planned;
             planned = fixed_by_time(study, ledger, (began, block_began))?;
+            if planned != before {
+                // Otherwise the count of blocks in the next line changes without a word.
+                let why =
+                    format!("The study will have {planned} blocks instead of {before}: so many fit into its time.");
+                caller.progress.milestone(&why);
+            }
         }
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;

@@ -5,9 +5,9 @@
 use plan::Study;
 use stats::Design;
 
-/// Standard deviation of the logarithm of block ratios: the rate at the limit of two equal file servers, eight blocks.
-/// Source: benches/runs/2026-11-25-twins-ramp.
-const SPREAD: f64 = 0.13;
+/// Standard deviation of the logarithm of block ratios: the rate at the limit of two equal file servers, in two runs of
+/// eight blocks each (0.13 and 0.15). Source: benches/runs/2026-11-26-file-serving.
+const SPREAD: f64 = 0.14;
 
 /// Blocks, and the ratio found 9 times in 10 with them: as many as the study has, twice and four times as many. `None`
 /// where no phase is ranked by a rate at a limit.
