@@ -274,8 +274,34 @@ fn a_stack_that_lost_data_is_no_advice_however_fast_it_is() {
             (PhaseKind::PowerCut, "cut".into()),
         ];
         scene.extra = vec![(Measure::CutsMade, 2.0), (Measure::CutsAcknowledged, 90.0)];
-        scene.extra_of = vec![("nobarrier".into(), Measure::CutsLosing, 1.0)];
-        scene.film().analysis().sentence
+        let mut filmed = scene.film();
+        let trial = ledger::NewTrial {
+            block: 4,
+            position: 0,
+            stack: "nobarrier".into(),
+            seed: 4,
+            host: "h1".into(),
+            instance: "1".into(),
+            lun_set: "data".into(),
+            began_unix_ns: 0,
+        };
+        let id = filmed.ledger.begin_trial(&trial).unwrap();
+        let mut record = ledger::PhaseRecord::new(ledger::PhaseRun {
+            trial: id,
+            ordinal: 1,
+            name: "cut".into(),
+            kind: PhaseKind::PowerCut,
+            ranked: false,
+            began_unix_ns: 0,
+            elapsed_ns: 1,
+            drain_ns: 0,
+            status: ledger::PhaseStatus::Valid,
+        });
+        record.measures = scene.extra.clone();
+        record.measures.push((Measure::CutsLosing, 1.0));
+        filmed.ledger.record_phase(&record).unwrap();
+        filmed.ledger.end_trial(id, 1, &ledger::TrialStatus::Done).unwrap();
+        filmed.analysis().sentence
     };
     let said = sentence([1.0, 3.0, 0.0]);
     assert!(said.starts_with("Take ext4: nobarrier does "), "{said}");

@@ -239,28 +239,7 @@ impl<'a> Group<'a> {
             return vec![format!("not enough data to distinguish {members}{after}: {more}").into()];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
-            let apart = !self.are_all_alike(analysis);
-            let alike = match (self.stacks.len(), apart) {
-                (1, _) => "they are equivalent".to_string(),
-                (_, false) => "all are equivalent".to_string(),
-                (_, true) => format!("each is equivalent to {}", self.base),
-            };
-            let all = self.members();
-            let sound: Vec<&str> = all.iter().copied().filter(|stack| !lost.contains(stack)).collect();
-            let (take, alike) = match (sound.len() == all.len(), self.stacks.len()) {
-                (true, _) => (format!("take {}", listed(&all, "or")), alike),
-                // Not all who are alike are taken, so they are named.
-                (false, 1) => (taken_or_none(&sound, &all), format!("{members} are equivalent")),
-                (false, _) => (taken_or_none(&sound, &all), alike),
-            };
-            let said = format!("{take}: {alike} within {margin} in {}", self.phases());
-            let pairs = if apart { Vec::new() } else { self.pairs() };
-            let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
-            if apart {
-                let others = listed(&self.stacks, "and");
-                clauses.push(format!("{others} may differ from each other by more").into());
-            }
-            return clauses;
+            return self.all_equivalent(analysis, lost);
         }
         let decided = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
         let mut clauses = if self.all.iter().any(decided) {
@@ -297,6 +276,33 @@ impl<'a> Group<'a> {
                 let after = after(open);
                 clauses.push(format!("{} other differences could not be told{after}", open.len()).into());
             }
+        }
+        clauses
+    }
+
+    /// Nothing but equivalence was found.
+    fn all_equivalent(&self, analysis: &Analysis, lost: &[&str]) -> Vec<Clause> {
+        let (members, margin) = (listed(&self.members(), "and"), percent(analysis.study.margin));
+        let apart = !self.are_all_alike(analysis);
+        let alike = match (self.stacks.len(), apart) {
+            (1, _) => "they are equivalent".to_string(),
+            (_, false) => "all are equivalent".to_string(),
+            (_, true) => format!("each is equivalent to {}", self.base),
+        };
+        let all = self.members();
+        let sound: Vec<&str> = all.iter().copied().filter(|stack| !lost.contains(stack)).collect();
+        let (take, alike) = match (sound.len() == all.len(), self.stacks.len()) {
+            (true, _) => (format!("take {}", listed(&all, "or")), alike),
+            // Not all who are alike are taken, so they are named.
+            (false, 1) => (taken_or_none(&sound, &all), format!("{members} are equivalent")),
+            (false, _) => (taken_or_none(&sound, &all), alike),
+        };
+        let said = format!("{take}: {alike} within {margin} in {}", self.phases());
+        let pairs = if apart { Vec::new() } else { self.pairs() };
+        let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
+        if apart {
+            let others = listed(&self.stacks, "and");
+            clauses.push(format!("{others} may differ from each other by more").into());
         }
         clauses
     }

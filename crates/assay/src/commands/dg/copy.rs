@@ -231,7 +231,8 @@ struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     fn make(name: &'a str, bytes: u64, to: &'a Path) -> Result<Outgoing<'a>, Failure> {
         let above = to.parent().filter(|above| !above.as_os_str().is_empty());
-        let dir = Directory::open(above.unwrap_or(Path::new("."))).map_err(run_error)?;
+        let dir = Directory::open(above.unwrap_or(Path::new(".")));
+        let dir = dir.map_err(|e| run_error(anyhow!("make {}: {e}", to.display())))?;
         let own = to.file_name().and_then(|name| name.to_str());
         let part = own
             .map(|own| format!("{own}.part"))
