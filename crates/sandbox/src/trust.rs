@@ -198,8 +198,8 @@ fn served_by(dir: impl AsFd, device: u64) -> Option<u32> {
     Some(line.and_then(server_of).unwrap_or(NOBODY))
 }
 
-/// The user in a line of mountinfo. The options of the file system are the last field; the kernel writes `user_id=` into
-/// them, and whoever mounts chooses the fields before.
+/// The user in a line of mountinfo. The options of the file system are the last field; the kernel writes `user_id=`
+/// into them, and whoever mounts chooses the fields before.
 fn server_of(line: &str) -> Option<u32> {
     let (_, of_file_system) = line.rsplit_once(" - ")?;
     let options = of_file_system.rsplit(' ').next()?;

@@ -9,8 +9,8 @@ use crate::ranking::temporary::TempApart;
 
 /// How it is to be read.
 const READ: &str = "Not tested, 95 % interval each, above 1 is better. A stack and its twin differ by the place of \
-                    their temporary files alone. It explains a difference if \
-                    the ratio is nearer to 1 with them apart, beyond chance, and its interval is then inside the margin.";
+                    their temporary files alone. It explains a difference if the ratio is nearer to 1 with them \
+                    apart, beyond chance, and its interval is then inside the margin.";
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let margin = source.analysis.study.margin;
