@@ -5,18 +5,24 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use targets::crc32c;
+use targets::{Crc32cJoin, crc32c};
 
 /// Bytes that are stamped and checked as one.
 pub const GRAIN: usize = 1024;
 const HEAD: usize = 20;
+const FILLING: usize = GRAIN - HEAD;
 const POOL: usize = 1 << 16;
+/// Fillings begin at multiples of this.
+const STEP: usize = 8;
 
 /// Filling that does not compress; where in it a grain begins depends on file, place and version.
 #[derive(Clone, Debug)]
 pub struct Pool {
     run: u32,
     bytes: Vec<u8>,
+    /// CRC32C of each filling.
+    sums: Vec<u32>,
+    join: Crc32cJoin,
 }
 
 /// What a write brings: grains of one file, one version byte each.
@@ -47,18 +53,27 @@ impl Pool {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(run));
         let mut bytes = vec![0; POOL];
         random.fill_bytes(&mut bytes);
-        Pool { run, bytes }
+        let sums = (0..(POOL - GRAIN) / STEP).map(|nth| crc32c(&bytes[nth * STEP..][..FILLING]));
+        Pool {
+            run,
+            sums: sums.collect(),
+            bytes,
+            join: Crc32cJoin::new(FILLING),
+        }
     }
 
-    fn stamp(&self, file: u32, place: u32, version: u32, grain: &mut [u8]) {
+    /// Head and filling of a grain.
+    #[inline]
+    fn parts(&self, file: u32, place: u32, version: u32) -> ([u8; HEAD], &[u8]) {
+        let mut head = [0; HEAD];
         for (at, word) in [self.run, file, place, version].into_iter().enumerate() {
-            grain[4 + at * 4..8 + at * 4].copy_from_slice(&word.to_le_bytes());
+            head[4 + at * 4..8 + at * 4].copy_from_slice(&word.to_le_bytes());
         }
         let mixed = file.wrapping_mul(31) ^ place.wrapping_mul(7) ^ version.wrapping_mul(0x9e37);
-        let at = (mixed as usize * 8) % (POOL - GRAIN);
-        grain[HEAD..].copy_from_slice(&self.bytes[at..at + GRAIN - HEAD]);
-        let sum = crc32c(&grain[4..]);
-        grain[..4].copy_from_slice(&sum.to_le_bytes());
+        let nth = mixed as usize % self.sums.len();
+        let sum = self.join.join(crc32c(&head[4..]), self.sums[nth]);
+        head[..4].copy_from_slice(&sum.to_le_bytes());
+        (head, &self.bytes[nth * STEP..][..FILLING])
     }
 
     /// Checks one grain against what it must be.
@@ -85,11 +100,24 @@ impl Content<'_> {
         self.versions.len() * GRAIN
     }
 
+    fn grains(&self) -> impl Iterator<Item = ([u8; HEAD], &[u8])> {
+        let numbered = self.versions.iter().zip(self.first..);
+        numbered.map(|(version, place)| self.pool.parts(self.file, place, u32::from(*version)))
+    }
+
     /// Writes all grains; `into` has [`Self::len`] bytes.
     pub fn fill(&self, into: &mut [u8]) {
-        for (nth, (grain, version)) in into.chunks_exact_mut(GRAIN).zip(self.versions).enumerate() {
-            let place = self.first + nth as u32;
-            self.pool.stamp(self.file, place, u32::from(*version), grain);
+        for (grain, (head, filling)) in into.chunks_exact_mut(GRAIN).zip(self.grains()) {
+            grain[..HEAD].copy_from_slice(&head);
+            grain[HEAD..].copy_from_slice(filling);
+        }
+    }
+
+    /// Writes all grains behind what is there.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        for (head, filling) in self.grains() {
+            out.extend_from_slice(&head);
+            out.extend_from_slice(filling);
         }
     }
 }

@@ -21,7 +21,7 @@ mod planted;
 mod port;
 mod ports;
 
-pub use checksum::{crc32c, crc32c_append};
+pub use checksum::{Crc32cJoin, crc32c, crc32c_append};
 pub use choose::{Choice, Method, choose};
 pub use clock::monotonic_ns;
 pub use error::{IoFault, TargetError};

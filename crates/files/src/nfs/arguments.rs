@@ -70,7 +70,7 @@ pub fn write<'h>(writer: &mut Writer<'_>, call: &Call<'_>, handle_of: impl Fn(No
             handle(writer, of);
             let len = content.len();
             writer.u64(offset).u32(len as u32).u32(if stable { 2 } else { 0 });
-            writer.data(len, |into| content.fill(into));
+            writer.data(len, |out| content.append_to(out));
         }
         Call::Create { dir, name, .. } => {
             handle(writer, dir);

@@ -37,12 +37,13 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Length, `len` bytes that `fill` writes in place, padding.
-    pub fn data(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> &mut Self {
+    /// Length, `len` bytes that `append` puts to the end, padding. Panics if it puts another number of bytes.
+    pub fn data(&mut self, len: usize, append: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         self.u32(u32::try_from(len).expect("our own messages are far below 4 GiB"));
-        let at = self.out.len();
-        self.out.resize(at + len + padding(len), 0);
-        fill(&mut self.out[at..at + len]);
+        let end = self.out.len() + len;
+        append(self.out);
+        assert_eq!(self.out.len(), end, "as many bytes as were said");
+        self.out.resize(end + padding(len), 0);
         self
     }
 }
@@ -124,7 +125,7 @@ mod tests {
         ) {
             let mut out = Vec::new();
             Writer::new(&mut out).u32(word).opaque(&bytes).u64(long);
-            Writer::new(&mut out).data(bytes.len(), |into| into.copy_from_slice(&bytes));
+            Writer::new(&mut out).data(bytes.len(), |out| out.extend_from_slice(&bytes));
             prop_assert_eq!(out.len() % 4, 0);
             let mut reader = Reader::new(&out);
             prop_assert_eq!(reader.u32(), Ok(word));
