@@ -206,7 +206,7 @@ fn record<P: Port>(ports: [P; 2], method: &'static str, asked: &Measurement) -> 
     for port in ports {
         asked.check()?;
         eprintln!("loading place {}", places.len() + 1);
-        let mut instance = Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?;
+        let mut instance = Instance::create(vec![port], &files, shape, settings, &mut pages::unheard)?;
         instance.checkpoint()?;
         places.push(instance);
     }

@@ -97,7 +97,7 @@ impl Database {
         };
         let redo = OpenSpec::creating(&self.redo, Access::Direct, pages::redo_file_bytes(&self.settings));
         let ports = self.ports(&[data, redo], UringPort::open)?;
-        let mut instance = Instance::create(ports, &Self::files(), self.shape, self.settings, &mut |_, _| ())
+        let mut instance = Instance::create(ports, &Self::files(), self.shape, self.settings, &mut pages::unheard)
             .with_context(|| format!("load a database into {}", self.data.display()))?;
         Ok(instance.checkpoint()?)
     }

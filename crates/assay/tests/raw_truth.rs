@@ -174,7 +174,7 @@ fn loaded(data: &Path, redo: &Path) -> Instance<UringPort> {
         data: vec![FileId(0)],
         redo: FileId(1),
     };
-    Instance::create(vec![port], &files, shape, settings, &mut |_, _| ()).expect("loaded")
+    Instance::create(vec![port], &files, shape, settings, &mut pages::unheard).expect("loaded")
 }
 
 /// Some 20,000 page reads, then every read has come back. Gives the engine's own count.

@@ -226,7 +226,8 @@ fn verified<P: Port>(instance: &mut Instance<P>) -> Vec<u64> {
 fn random_scan_and_age_run_and_every_page_is_verified() {
     let Some(bench) = Bench::new() else { return };
     let zpool = bench.create(&[("compression", "lz4"), ("checksum", "sha256")]);
-    let mut instance = Instance::create(vec![port(&zpool)], &files(), shape(), settings(), &mut |_, _| ()).unwrap();
+    let mut instance =
+        Instance::create(vec![port(&zpool)], &files(), shape(), settings(), &mut pages::unheard).unwrap();
     instance.checkpoint().unwrap();
     zpool.sync().unwrap();
     let fresh = zpool.extents(&FileName::new(POOL, "data")).unwrap();
@@ -290,7 +291,8 @@ fn random_scan_and_age_run_and_every_page_is_verified() {
 /// `frozen`: no transaction group is written meanwhile.
 fn kill(bench: &Bench, properties: &[(&str, &str)], seed: u64, frozen: bool) -> Result<Found, String> {
     let zpool = bench.create(properties);
-    let mut instance = Instance::create(vec![port(&zpool)], &files(), shape(), settings(), &mut |_, _| ()).unwrap();
+    let mut instance =
+        Instance::create(vec![port(&zpool)], &files(), shape(), settings(), &mut pages::unheard).unwrap();
     instance.checkpoint().unwrap();
     let before = survey(&mut instance).unwrap();
     zpool.sync().unwrap();

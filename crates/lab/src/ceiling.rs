@@ -162,7 +162,13 @@ fn engine(page_bytes: u32, cache_bytes: u64) -> anyhow::Result<Engine> {
     let memory = pages::memory_bytes(&shape, &settings);
     let depth = pages::depth(&settings, 1, SESSIONS, 1);
     let port = StoredPort::open(&sizes, memory, depth, monotonic_ns as fn() -> u64)?;
-    Ok(Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?)
+    Ok(Instance::create(
+        vec![port],
+        &files,
+        shape,
+        settings,
+        &mut pages::unheard,
+    )?)
 }
 
 fn select(

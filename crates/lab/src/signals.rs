@@ -1,6 +1,7 @@
 //! Ctrl-C and SIGTERM as a flag: whoever waits looks at it, undoes what it did and returns.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -55,6 +56,15 @@ pub fn check(flag: &AtomicBool) -> anyhow::Result<()> {
         anyhow::bail!("interrupted");
     }
     Ok(())
+}
+
+/// To go on, or not, when the flag is set.
+pub(crate) fn flow(flag: &AtomicBool) -> ControlFlow<()> {
+    if is_set(flag) {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Waits for that long, or until a signal comes.

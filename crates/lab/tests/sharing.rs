@@ -177,7 +177,7 @@ fn load(scenario: &Scenario, stage: &Stage, seed: u64) -> Result<(), Trouble> {
     let ports = (0..WORKERS).map(|_| scenario.port(&group, stage, MOVER));
     let mut ports = ports.collect::<Result<Vec<_>, _>>()?;
     let lent = ports.iter_mut().map(Lent::new).collect();
-    Instance::create(lent, &files(), scenario.shape, scenario.settings, &mut |_, _| ())?;
+    Instance::create(lent, &files(), scenario.shape, scenario.settings, &mut pages::unheard)?;
     drop(ports);
     group.close()?;
     Ok(())

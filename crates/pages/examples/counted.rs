@@ -135,7 +135,13 @@ fn database<P: Port>(open: Open<P>, cache_bytes: u64) -> Result<Instance<P>, Box
     ];
     let depth = pages::depth(&settings, 1, SESSIONS, 1);
     let port = open(&sizes, pages::memory_bytes(&shape, &settings), depth)?;
-    Ok(Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?)
+    Ok(Instance::create(
+        vec![port],
+        &files,
+        shape,
+        settings,
+        &mut pages::unheard,
+    )?)
 }
 
 /// Selects or updates of so many pages. Gives pages touched; for physical reads, those that were read.

@@ -76,6 +76,9 @@ pub enum PagesError {
         /// What is missing.
         what: String,
     },
+    /// Whoever hears of the load's progress has ended it.
+    #[error("the load was interrupted")]
+    Interrupted,
     /// The engine waits for something that nothing under way can bring.
     #[error("the page engine is stuck: {what}\n  this is a defect of Assay: please report it with the study")]
     Stuck {
@@ -99,7 +102,7 @@ impl PagesError {
             PagesError::DataLoss { .. } | PagesError::RedoDamaged { .. } | PagesError::NoDatabase { .. } => Some(true),
             PagesError::Io { fault, .. } => Some(fault.is_of_storage()),
             PagesError::Target(error) => error.is_of_storage(),
-            PagesError::Settings { .. } | PagesError::Stuck { .. } => Some(false),
+            PagesError::Settings { .. } | PagesError::Interrupted | PagesError::Stuck { .. } => Some(false),
         }
     }
 }

@@ -14,7 +14,7 @@ mod planted;
 mod purpose;
 
 pub use counters::Counters;
-pub use engine::instance::Instance;
+pub use engine::instance::{Instance, unheard};
 pub use engine::recovery::Recovery;
 pub use error::PagesError;
 pub use format::content::expected_body;

@@ -48,7 +48,7 @@ fn create<P: Port>(settings: Settings, port: impl Fn(ModelPort) -> P) -> Instanc
     let memory = memory_bytes(&shape(), &settings);
     let model = Model::new(&sizes, memory, depth(&settings, 1, 8, 2), 3);
     let ports = (0..settings.workers).map(|_| port(ModelPort::open(model.clone()).unwrap()));
-    Instance::create(ports.collect(), &files(), shape(), settings, &mut |_, _| ()).unwrap()
+    Instance::create(ports.collect(), &files(), shape(), settings, &mut pages::unheard).unwrap()
 }
 
 fn age(passes: u32) -> AgeWork {

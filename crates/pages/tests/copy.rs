@@ -135,7 +135,8 @@ fn a_database_moves_between_any_numbers_of_files_and_goes_on_and_comes_back() {
         let settings = settings(torn_pages);
         for (here, there) in [(1, 1), (1, 3), (3, 1), (3, 3), (2, 5)] {
             let home = ModelPort::open(model(&settings, here)).unwrap();
-            let mut instance = Instance::create(vec![home], &files(here), shape(), settings, &mut |_, _| ()).unwrap();
+            let mut instance =
+                Instance::create(vec![home], &files(here), shape(), settings, &mut pages::unheard).unwrap();
             work(&mut instance, 1);
             let before = content(&mut instance);
             let mut home = instance.into_ports().remove(0);
@@ -175,7 +176,7 @@ fn a_database_moves_between_any_numbers_of_files_and_goes_on_and_comes_back() {
 
 fn loaded(settings: &Settings) -> ModelPort {
     let home = ModelPort::open(model(settings, 1)).unwrap();
-    let instance = Instance::create(vec![home], &files(1), shape(), *settings, &mut |_, _| ()).unwrap();
+    let instance = Instance::create(vec![home], &files(1), shape(), *settings, &mut pages::unheard).unwrap();
     instance.into_ports().remove(0)
 }
 

@@ -63,7 +63,7 @@ fn model(shape: &Shape, settings: &Settings) -> Model {
 
 fn create(settings: Settings) -> Instance<ModelPort> {
     let ports = (0..settings.workers).map(|_| ModelPort::open(model(&shape(), &settings)).unwrap());
-    Instance::create(ports.collect(), &files(), shape(), settings, &mut |_, _| ()).unwrap()
+    Instance::create(ports.collect(), &files(), shape(), settings, &mut pages::unheard).unwrap()
 }
 
 fn open(disks: Vec<Disks>, settings: Settings) -> Result<(Instance<ModelPort>, pages::Recovery), PagesError> {

@@ -128,7 +128,7 @@ fn instances_on_the_same_files_keep_out_of_each_others_way() {
         let (dir, settings) = (tempfile::tempdir().unwrap(), settings(torn));
         let specs = specs(dir.path(), &settings);
         let all = ports(&specs, &settings, &(0..WORKERS));
-        let mut one = Instance::create(all, &files(), shape(), settings, &mut |_, _| ()).unwrap();
+        let mut one = Instance::create(all, &files(), shape(), settings, &mut pages::unheard).unwrap();
         one.keep(0..1).unwrap();
         assert_eq!((one.workers(), one.own_pages()), (1, 3 * u64::from(PAGES)));
         let others = 1..WORKERS;
@@ -172,7 +172,7 @@ fn after_a_crash_of_either_or_both_all_that_was_acknowledged_is_there() {
     for seed in 0..150u64 {
         let settings = settings([TornPages::Log, TornPages::Double][seed as usize / 3 % 2]);
         let all: Vec<ModelPort> = (0..WORKERS).map(|_| modelled(None, &settings, seed)).collect();
-        let one = Instance::create(all, &files(), shape(), settings, &mut |_, _| ()).unwrap();
+        let one = Instance::create(all, &files(), shape(), settings, &mut pages::unheard).unwrap();
         let disks: Vec<Disks> = one.into_ports().into_iter().map(ModelPort::shut_down).collect();
         let open = |disks: &[Disks], of: Range<u32>| {
             let ports = disks.iter().map(|disks| modelled(Some(disks.clone()), &settings, seed));

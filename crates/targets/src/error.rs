@@ -87,6 +87,17 @@ pub enum TargetError {
     /// A layer that is itself a port, above one of this room's, failed.
     #[error("{0}")]
     Layer(Box<dyn std::error::Error + Send + Sync>),
+    /// A device gives no results any more.
+    #[error(
+        "{requests} requests have had no answer for {seconds} s\n  look for the device under these files in the kernel \
+         log; `assay clean` removes what the run leaves"
+    )]
+    Silent {
+        /// Requests without an answer.
+        requests: usize,
+        /// How long it was waited for, seconds.
+        seconds: u64,
+    },
     /// More requests than the port's depth.
     #[error("more than {depth} requests in flight")]
     TooDeep {
@@ -104,6 +115,7 @@ impl TargetError {
                 let errno = source.raw_os_error();
                 Some(errno.is_some_and(|errno| IoFault::Errno(errno).is_of_storage()))
             }
+            TargetError::Silent { .. } => Some(true),
             TargetError::Layer(_) => None,
             TargetError::Ring { .. }
             | TargetError::Memory { .. }

@@ -208,7 +208,7 @@ fn worked_on(model: &Model, files: &Files, shape: Shape, settings: Settings) -> 
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let port = ModelPort::open(model.clone()).map_err(|error| said(&error))?;
     let mut instance =
-        Instance::create(vec![port], files, shape, settings, &mut |_, _| {}).map_err(|error| said(&error))?;
+        Instance::create(vec![port], files, shape, settings, &mut pages::unheard).map_err(|error| said(&error))?;
     let mut operations = instance.random(&work(), 1).map_err(|error| said(&error))?;
     let operation = &mut operations[0];
     let (mut ready, mut done, mut under_way): (Vec<u32>, _, _) = ((0..operation.sessions()).collect(), Vec::new(), 0);

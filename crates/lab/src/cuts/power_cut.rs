@@ -78,13 +78,14 @@ impl Ended for Engine<'_, '_> {
     }
 
     fn make_anew(&mut self) -> anyhow::Result<()> {
-        let opened = &mut *self.opened;
+        let (opened, cancel) = (&mut *self.opened, self.turn.cancel);
         let (stand, sizes) = (opened.stand, opened.sizes);
         opened.lose();
         stand.make_anew(&self.site.journal)?;
         opened.prepare()?;
         let files = stand.files();
-        let mut instance = PageEngine::create(opened.ports()?, &files, sizes.shape, sizes.settings, &mut |_, _| ())?;
+        let mut going = |_, _| signals::flow(cancel);
+        let mut instance = PageEngine::create(opened.ports()?, &files, sizes.shape, sizes.settings, &mut going)?;
         Ok(instance.checkpoint()?)
     }
 }

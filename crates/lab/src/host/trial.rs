@@ -17,6 +17,7 @@ use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, PageEngine, StackPort};
 use crate::result_file;
 use crate::serving;
+use crate::signals;
 use crate::sizes::Sizes;
 use crate::sql::{self, kinds};
 use crate::surroundings::Seen;
@@ -216,6 +217,23 @@ impl<'a> Trial<'a> {
         Ok(others)
     }
 
+    /// Loads the database. A signal ends it.
+    fn load(&self, opened: &Opened<'_>) -> anyhow::Result<PageEngine> {
+        let (stand, sizes, turn) = (opened.stand, self.sizes, self.turn);
+        let mut said = None;
+        let mut progress = |done: u64, all: u64| {
+            let percent = (done * 100).checked_div(all);
+            if percent != said {
+                said = percent;
+                turn.doing(&stand.name, &format!("loading, {} %", percent.unwrap_or(100)));
+            }
+            signals::flow(turn.cancel)
+        };
+        let (ports, files) = (opened.ports()?, stand.files());
+        PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut progress)
+            .or_else(|error| signals::check(turn.cancel).and(Err(error.into())))
+    }
+
     /// Loads the database, or opens what was copied here, and has everything ready for the first phase.
     pub(crate) fn ready<'b>(
         &'b self,
@@ -225,13 +243,12 @@ impl<'a> Trial<'a> {
         first: usize,
     ) -> anyhow::Result<(PageEngine, Host<'b>)> {
         let (sizes, turn, stand) = (self.sizes, self.turn, opened.stand);
-        let (files, facts, ports) = (stand.files(), opened.facts()?, opened.ports()?);
+        let (files, facts) = (stand.files(), opened.facts()?);
         let loads = first == 0;
         let mut instance = if loads {
-            turn.doing(&stand.name, "loading");
-            PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
+            self.load(opened)?
         } else {
-            PageEngine::open(ports, &files, sizes.settings)?.0
+            PageEngine::open(opened.ports()?, &files, sizes.settings)?.0
         };
         if self.first && loads {
             for facts in [stand.granted()?, facts, sampled::facts(&mut instance, turn.block.seed)?] {

@@ -61,7 +61,7 @@ pub(crate) fn files() -> Files {
 /// The database, made on its device; a stack that stands for the first time says what its data are like.
 pub(crate) fn loaded<'a>(port: StackPort, around: &'a Around<'a>, ledger: &mut Ledger) -> anyhow::Result<Loaded<'a>> {
     let sizes = around.sizes.context("a model has the page engine")?;
-    let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?;
+    let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut pages::unheard)?;
     if around.turn.block.number == 0 {
         let facts = sampled::facts(&mut instance, around.turn.block.seed)?;
         result_file::facts(ledger, &Scope::Stack(around.stack.to_string()), facts)?;

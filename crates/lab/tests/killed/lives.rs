@@ -153,7 +153,7 @@ pub(crate) fn load(dir: &Path, seed: u64) -> Result<(), Trouble> {
     let ports = (0..WORKERS)
         .map(|_| luns.engines(&group))
         .collect::<Result<Vec<_>, Trouble>>()?;
-    drop(Instance::create(ports, &files(), SHAPE, SETTINGS, &mut |_, _| ())?);
+    drop(Instance::create(ports, &files(), SHAPE, SETTINGS, &mut pages::unheard)?);
     group.close()?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::operations::random::RandomOperation;
 use crate::operations::redo::RedoWork;
 use crate::operations::scan::{PausedScan, ScanOperation, ScanWork};
 use crate::operations::work::RandomWork;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use targets::Port;
 
 /// A running database, or a part of its workers: one worker per port. Dropping it is a crash as far as the database is
@@ -68,17 +68,23 @@ fn check_ports<P: Port>(
     Ok(())
 }
 
+/// For a load whose progress nobody follows.
+pub fn unheard(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 impl<P: Port> Instance<P> {
-    /// Loads a new database over whatever the files hold. `progress` is told bytes written and bytes in all.
+    /// Loads a new database over whatever the files hold. `progress` hears of bytes written and bytes in all, and may
+    /// end the load; [`unheard`] is for those who do not listen.
     ///
     /// # Errors
-    /// [`PagesError::Settings`] when files, ports or parameters do not fit; I/O errors.
+    /// [`PagesError::Settings`] when files, ports or parameters do not fit; [`PagesError::Interrupted`]; I/O errors.
     pub fn create(
         ports: Vec<P>,
         files: &Files,
         shape: Shape,
         settings: Settings,
-        progress: &mut dyn FnMut(u64, u64),
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Instance<P>, PagesError> {
         check_ports(&ports, &(0..settings.workers), files, (&shape, &settings))?;
         let total = shape.data_bytes() + redo_file_bytes(&settings);
@@ -96,7 +102,7 @@ impl<P: Port> Instance<P> {
             let mut worker = Worker::new(port, layout, (at, 0), start)?;
             worker.load(&mut |bytes| {
                 done += bytes;
-                progress(done, total);
+                progress(done, total)
             })?;
             workers.push(worker);
         }

@@ -9,6 +9,7 @@ use crate::error::PagesError;
 use crate::format::content::mix;
 use crate::format::shape::BLOCK_BYTES;
 use crate::purpose::Purpose;
+use std::ops::ControlFlow;
 use targets::{Op, Port};
 
 /// What a chunk is filled with.
@@ -21,8 +22,9 @@ enum Fill {
 }
 
 impl<P: Port> Worker<P> {
-    /// Loads this worker's schemas and prepares its redo thread. `advance` is told bytes written.
-    pub(crate) fn load(&mut self, advance: &mut dyn FnMut(u64)) -> Result<(), PagesError> {
+    /// Loads this worker's schemas and prepares its redo thread. `advance` hears of bytes written, and
+    /// may end the load.
+    pub(crate) fn load(&mut self, advance: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), PagesError> {
         let at = self.layout.control_at;
         self.port.bytes_mut(at, BLOCK_BYTES as usize).fill(0);
         for slot in 0..2 {
@@ -66,7 +68,7 @@ impl<P: Port> Worker<P> {
         free: &mut Vec<u32>,
         fill: Fill,
         region: Region,
-        advance: &mut dyn FnMut(u64),
+        advance: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), PagesError> {
         let chunk = loop {
             match free.pop() {
@@ -93,12 +95,18 @@ impl<P: Port> Worker<P> {
         self.submit(Op::Write, region, at, Purpose::Bulk(chunk))
     }
 
-    fn chunk_done(&mut self, free: &mut Vec<u32>, advance: &mut dyn FnMut(u64)) -> Result<(), PagesError> {
+    fn chunk_done(
+        &mut self,
+        free: &mut Vec<u32>,
+        advance: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), PagesError> {
         self.poll(1, None)?;
         while let Some(ready) = self.ready.pop() {
             if let Ready::Bulk { chunk } = ready {
-                advance(u64::from(self.places[chunk as usize].len));
                 free.push(chunk);
+                if advance(u64::from(self.places[chunk as usize].len)).is_break() {
+                    return Err(PagesError::Interrupted);
+                }
             }
         }
         Ok(())

@@ -263,7 +263,7 @@ pub(crate) fn load(scenario: &Scenario) -> Result<Disks, String> {
         &scenario.files(),
         scenario.shape,
         scenario.settings,
-        &mut |_, _| (),
+        &mut pages::unheard,
     )
     .map_err(|e| format!("load: {e}"))?;
     Ok(port.cut(0))

@@ -15,6 +15,7 @@ use rustix::io_uring::{
     IoringFsyncFlags, IoringOp, IoringSqeFlags, addr_or_splice_off_in_union, buf_union, io_uring_ptr, io_uring_sqe,
     io_uring_user_data, len_union, off_or_addr2_union, op_flags_union,
 };
+use rustix::time::Timespec;
 
 /// The kernel takes registered buffers of at most this size.
 const CHUNK_SHIFT: u32 = 30;
@@ -27,6 +28,8 @@ const BATCHES: (u32, u32) = (4, 32);
 const ENTRIES: u32 = 2 * BATCHES.1;
 /// Marks the completion of the poll on the waker.
 pub(crate) const POLL: u64 = u64::MAX;
+/// A device that gives no result for so long is given up, seconds. Drivers repeat for minutes before they give up.
+const PATIENCE_S: i64 = 600;
 
 /// What the kernel agreed to when the ring was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +60,10 @@ pub(crate) struct Ring {
     batch: u32,
     /// Memory up to here lies in the first registered buffer; 0 where memory is not registered.
     near_bytes: u64,
+    /// How long a wait without an end lasts with no result.
+    patience: Timespec,
+    /// A wait has lasted that long.
+    silent: bool,
 }
 
 fn refused(what: &'static str) -> impl Fn(Errno) -> TargetError {
@@ -132,6 +139,11 @@ impl Ring {
             poll: Poll::None,
             batch: BATCHES.0,
             near_bytes,
+            patience: Timespec {
+                tv_sec: PATIENCE_S,
+                tv_nsec: 0,
+            },
+            silent: false,
         })
     }
 
@@ -262,20 +274,31 @@ impl Ring {
     }
 
     /// Sends what is queued and waits for `want` results or `until`. May return with fewer: the caller looks and asks
-    /// again.
+    /// again. [`TargetError::Silent`] when it would wait without an end for a device that gives no result.
     #[inline]
     pub(crate) fn enter(&mut self, want: usize, until: Option<Nanos>) -> Result<(), TargetError> {
         if !self.enabled {
             self.enable()?;
         }
         self.batch = BATCHES.0;
-        let span = until.filter(|_| want > 0).map(span_until);
+        let span = match until {
+            _ if want == 0 => None,
+            Some(until) => Some(span_until(until)),
+            None => Some(self.patience),
+        };
         match self.queues.enter(want as u32, span.as_ref()) {
             Ok(()) => {
                 if self.poll == Poll::Queued && self.queues.queued() == 0 {
                     self.poll = Poll::Taken;
                 }
                 Ok(())
+            }
+            Err(Errno::TIME) if until.is_none() && self.ready() == 0 => {
+                self.silent = true;
+                Err(TargetError::Silent {
+                    requests: self.outstanding(),
+                    seconds: self.patience.tv_sec as u64,
+                })
             }
             Err(e) => self.forgive(e),
         }
@@ -356,6 +379,9 @@ impl Ring {
             return true;
         }
         while self.outstanding() > 0 {
+            if self.silent {
+                return false;
+            }
             let want = self.outstanding();
             if self.enter(want, None).is_err() {
                 return false;
@@ -381,5 +407,35 @@ impl Drop for Ring {
             // The kernel may still write there, and no one can be asked when it stops: the address space is given up.
             std::mem::forget(std::mem::replace(&mut self.memory, empty));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsRawFd;
+
+    #[test]
+    fn a_device_that_gives_no_result_is_given_up() {
+        let (never, _held) = std::io::pipe().unwrap();
+        let mut ring = Ring::new(vec![never.as_raw_fd()], Memory::new(4096, true).unwrap(), 1).unwrap();
+        ring.patience = Timespec {
+            tv_sec: 0,
+            tv_nsec: 2_000_000,
+        };
+        let request = Request {
+            op: Op::Read,
+            file: FileId(0),
+            offset: 0,
+            at: 0,
+            len: 512,
+            token: 0,
+        };
+        ring.push(request, 0).unwrap();
+        // A call that sends something counts what it sent, and says nothing of its wait.
+        ring.enter(1, None).unwrap();
+        let silent = ring.enter(1, None).unwrap_err();
+        assert!(matches!(silent, TargetError::Silent { requests: 1, .. }), "{silent}");
+        assert!(!ring.drain(), "its memory is the kernel's");
     }
 }
