@@ -18,11 +18,11 @@ chmod 755 "$work"
 data=${SERVER_DIR:-/var/tmp/assay-versus-$$}
 # The server of the other bench: this one only asks it other things.
 coproc SERVER { exec "$examples/order_entry" serve "$data" 512 10 default; }
-server=$SERVER_PID
+serving=$SERVER_PID
 cleanup() {
   # The server stops when its standard input ends.
   eval "exec ${SERVER[1]}>&-" 2>/dev/null || true
-  wait "$server" 2>/dev/null || true
+  wait "$serving" 2>/dev/null || true
   rm -rf "$work" "$data"
 }
 trap cleanup EXIT

@@ -39,9 +39,9 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Compare stacks on this directory, or two directories, in under three minutes
+    /// Compare stacks in this directory, or two or more directories, in under three minutes
     #[command(
-        after_help = "Examples:\n  assay quick                 as root: ext4, XFS or a disk \
+        after_help = "Examples:\n  assay quick                 as root: ext4, XFS (or ext4 on LVM) or a disk \
                       group; as a user: files or a disk group\n  \
                             assay quick --no-luns       commits with direct I/O or through the page cache\n  \
                             assay quick /mnt/a /mnt/b   two places against each other\n  \
@@ -72,14 +72,15 @@ pub(crate) enum Command {
     /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
     #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
                             assay compare old.assay new.assay --full --html compare.html\n\n\
-                            The first file is what the others are held against. Separate runs get no verdict.")]
+                            The other files are compared with the first; 16 files in all at most. Separate runs get no \
+                            verdict.")]
     Compare(Compare),
     /// Say how many LUNs of each measured stack carry a load
     #[command(
         after_help = "Examples:\n  assay size study.assay --load \"20000/s reads, 5000/s updates\"\n  \
                             assay size study.assay --load \"2000/s reads, 500/s updates, p99 5ms, 20GiB\"\n\n\
-                            Reads and updates are pages a second. More than twice beyond what was measured is \
-                            labelled, and more than ten times beyond it nothing is said."
+                            Reads and updates are pages a second. A result beyond twice the measured size is \
+                            labelled as an extrapolation. Beyond ten times there is no number."
     )]
     Size(Size),
     /// Show figures of other tools (AWR, statspack, iostat, sar, fio, pgbench ...) beside measured ones; never ranked
@@ -200,8 +201,8 @@ pub(crate) struct Run {
     /// Continue a run that was stopped, in its result file
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Add as many blocks as were planned to a study that has ended with something undecided: at most four times,
-    /// with the error that was kept for it. The study is that of the file
+    /// Add blocks to an ended study that has open comparisons: as many blocks as planned, at most four times. The
+    /// study is read from FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "resume"])]
     pub(crate) extend: Option<PathBuf>,
     /// Multiply every size of the study by this; `seed`: take the sizes of the publication that it names
@@ -267,14 +268,14 @@ pub(crate) struct Size {
 pub(crate) struct Watch {
     /// The result file of the run
     pub(crate) file: PathBuf,
-    /// Where the page is; port 0 takes a free one. Any other address than loopback lets other hosts in, unencrypted:
-    /// then whoever sees the page's address can read the study
+    /// Address and port of the page; port 0 means any free port. Any other address than loopback lets other hosts in,
+    /// without encryption: a person who sees the address can read the study
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
     /// Wait until the file is there
     #[arg(long)]
     pub(crate) wait: bool,
-    /// End by itself when the study is over and nobody has asked for the page for so long
+    /// End this long after the study is over and the last browser has asked
     #[arg(long, value_name = "SECONDS", default_value_t = 600,
         value_parser = clap::value_parser!(u64).range(10..))]
     pub(crate) stay: u64,
@@ -319,14 +320,15 @@ pub(crate) struct Calibrate {
     /// Simulate the verdict procedure: how often it errs, how often it finds a true difference
     #[arg(long, group = "simulated", conflicts_with = "target")]
     pub(crate) procedure: bool,
-    /// Do the same with this machine's noise, from a result file of two equal stacks (laboratory: twins.toml)
+    /// The same with the noise of this machine: FILE is a result of two equal stacks
+    /// (benches/laboratory/studies/twins.toml)
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Option<PathBuf>,
     /// Number of studies to simulate for each scenario
     #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
-    /// Length of each measurement, in seconds
+    /// Length of each measurement, in seconds: more than 0, at most 600
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     pub(crate) seconds: f64,
     /// Also measure bare io_uring and pread on this file or device (read only)

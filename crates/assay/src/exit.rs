@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Run(anyhow::Error),
     /// 4: something could not be undone: the host is not as it was.
     Dirty(anyhow::Error),
+    /// 4 from the command that undoes: the text says what to do.
+    Left(anyhow::Error),
 }
 
 impl Failure {
@@ -23,7 +25,7 @@ impl Failure {
             Failure::Verdict(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Run(_) => 3,
-            Failure::Dirty(_) => 4,
+            Failure::Dirty(_) | Failure::Left(_) => 4,
         }
     }
 
@@ -31,7 +33,7 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Failure::Verdict(text) => say!("{text}"),
-            Failure::Usage(e) | Failure::Run(e) => say!("assay: {}", chain(e)),
+            Failure::Usage(e) | Failure::Run(e) | Failure::Left(e) => say!("assay: {}", chain(e)),
             Failure::Dirty(e) => say!(
                 "assay: {}\nThe host is not as it was before. \
                  `assay clean --dry-run` lists what is left, `assay clean` undoes it.",

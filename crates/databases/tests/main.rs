@@ -20,6 +20,7 @@ mod played;
 mod postgres;
 mod postgres_bulk;
 mod postgres_hostile;
+mod postgres_server;
 mod postgres_tls;
 #[path = "postgres/sealed.rs"]
 mod sealed;

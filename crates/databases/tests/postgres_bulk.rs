@@ -5,7 +5,7 @@
 use crate::place::Place;
 use databases::bulk::{BulkDatabase, BulkLoad, ROWS_PER_COMMIT};
 use databases::order_entry::Scale;
-use databases::postgres::{BulkConnection, Connection, PostgresError, create, load, load_scattered};
+use databases::postgres::{Address, BulkConnection, Connection, PostgresError, create, load, load_scattered};
 use std::sync::atomic::AtomicBool;
 
 const SECOND: u64 = 1_000_000_000;
@@ -87,6 +87,35 @@ fn large_commits(database: &mut BulkConnection, rows: u64) {
         database.connection().number("SELECT count(*) FROM bulk").unwrap(),
         rows as i64 + 30_000
     );
+}
+
+#[test]
+fn a_load_without_the_right_to_its_checkpoint_does_not_begin() {
+    let Some(place) = Place::new() else { return };
+    let server = place.server(4);
+    let mut superuser = Connection::open(server.address(), &[]).unwrap();
+    // A name that a statement has to quote.
+    superuser.run("CREATE ROLE \"Joe\" LOGIN").unwrap();
+    superuser.run("CREATE DATABASE joe OWNER \"Joe\"").unwrap();
+    let dir = server.facts().private.join("s").display().to_string();
+    let address = Address::parse(&format!("postgres://Joe@/joe?host={dir}")).unwrap();
+    let run = || {
+        let connection = Connection::open(&address, &[]).unwrap();
+        let database = BulkConnection::new(connection, None, 7);
+        BulkLoad::new(database, 1_000)?.run(SECOND / 10)
+    };
+    let error = run().unwrap_err().to_string();
+    let cure = "GRANT pg_checkpoint TO \"Joe\"";
+    assert!(
+        error.contains("may not run CHECKPOINT") && error.ends_with(cure),
+        "{error}"
+    );
+    let mut asking = Connection::open(&address, &[]).unwrap();
+    let made = asking.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'bulk%'");
+    assert_eq!(made.unwrap(), 0);
+    // What it says is enough.
+    superuser.run(cure).unwrap();
+    assert_eq!(run().unwrap().rows, 1_000);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use databases::postgres::{
 };
 use std::io::Read;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
 use workloads::Operation;
 
 const PASSWORD: &str = "pencil-of-joe";
@@ -301,6 +302,27 @@ fn asked(client: &mut Client) -> bool {
     }
 }
 
+fn users() -> TerminalsSpec {
+    TerminalsSpec {
+        scale: Scale::reduced(1).unwrap(),
+        home: Home::Fixed,
+        load_seed: 7,
+        run_seed: 9,
+        isolation: Isolation::ReadCommitted,
+        pauses: false,
+        first: 0,
+        sessions: 1,
+        now_us: 0,
+    }
+}
+
+const KEYS: ScatteredSpec = ScatteredSpec {
+    rows: 100,
+    work_unit: 8,
+    update_pct: 0,
+    sessions: 1,
+};
+
 #[test]
 fn users_at_work_refuse_what_does_not_fit() {
     let row = |cells: &[u8]| [message(b'2', b""), message(b'D', cells), message(b'C', b"SELECT 1\0")].concat();
@@ -337,18 +359,7 @@ fn users_at_work_refuse_what_does_not_fit() {
             }
             client.until_gone();
         });
-        let spec = TerminalsSpec {
-            scale: Scale::reduced(1).unwrap(),
-            home: Home::Fixed,
-            load_seed: 7,
-            run_seed: 9,
-            isolation: Isolation::ReadCommitted,
-            pauses: false,
-            first: 0,
-            sessions: 1,
-            now_us: 0,
-        };
-        let mut terminals = Terminals::connect(&address(port, CLEAR), &spec).unwrap();
+        let mut terminals = Terminals::connect(&address(port, CLEAR), &users()).unwrap();
         let mut done = Vec::new();
         terminals.start(0, &mut done).unwrap();
         assert_told(&terminals.advance(None, &mut done).unwrap_err(), &words);
@@ -356,6 +367,145 @@ fn users_at_work_refuse_what_does_not_fit() {
         drop(terminals);
         played.join().unwrap();
     }
+}
+
+/// The answer to a select of [`KEYS`].
+fn keys_answered() -> Vec<u8> {
+    let row = [&[0, 2, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0][..], &[8, 255, 255, 255, 255]].concat();
+    let parts = [
+        message(b'2', b""),
+        message(b'D', &row),
+        message(b'C', b"SELECT 1\0"),
+        ready(),
+    ];
+    parts.concat()
+}
+
+/// Lets a session in and answers what it prepares with `first`; says `later` once the test tells it to.
+fn stray(first: Vec<u8>, later: Vec<u8>, told: Receiver<()>) -> impl Fn(Client) + Send + 'static {
+    move |mut client| {
+        client.let_in();
+        asked(&mut client);
+        client.say(&first);
+        let _ = told.recv();
+        client.say(&later);
+        client.until_gone();
+    }
+}
+
+const STRAY: [&str; 1] = ["'Z', which has no place here"];
+
+#[test]
+fn an_answer_before_anything_is_asked_ends_no_operation() {
+    // With the answer to what is prepared.
+    let twice = || {
+        let (tell, told) = channel();
+        drop(tell);
+        play(1, stray([ready(), ready()].concat(), Vec::new(), told))
+    };
+    let (port, played) = twice();
+    assert_told(
+        &Scattered::connect(&address(port, CLEAR), &KEYS, 1).err().unwrap(),
+        &STRAY,
+    );
+    played.join().unwrap();
+    let (port, played) = twice();
+    assert_told(
+        &Terminals::connect(&address(port, CLEAR), &users()).err().unwrap(),
+        &STRAY,
+    );
+    played.join().unwrap();
+    // When the session is there, after a notice, which may come at any time.
+    let small = message(b'N', b"SNOTICE\0C00000\0Mx\0\0");
+    for later in [ready(), [small, ready()].concat()] {
+        let mut done = Vec::new();
+        let (tell, told) = channel();
+        let (port, played) = play(1, stray(ready(), later.clone(), told));
+        let mut scattered = Scattered::connect(&address(port, CLEAR), &KEYS, 1).unwrap();
+        tell.send(()).unwrap();
+        assert_told(&scattered.advance(None, &mut done).unwrap_err(), &STRAY);
+        drop(scattered);
+        played.join().unwrap();
+        let (tell, told) = channel();
+        let (port, played) = play(1, stray(ready(), later, told));
+        let mut terminals = Terminals::connect(&address(port, CLEAR), &users()).unwrap();
+        tell.send(()).unwrap();
+        assert_told(&terminals.advance(None, &mut done).unwrap_err(), &STRAY);
+        drop(terminals);
+        played.join().unwrap();
+        assert!(done.is_empty());
+    }
+}
+
+#[test]
+fn an_answer_that_comes_twice_ends_one_operation() {
+    let begins = "'2', which has no place here";
+    // Both at once: the second would be taken for the answer to the next.
+    let (port, played) = play(1, |mut client| {
+        client.let_in();
+        asked(&mut client);
+        client.say(&ready());
+        asked(&mut client);
+        client.say(&keys_answered().repeat(2));
+        client.until_gone();
+    });
+    let mut scattered = Scattered::connect(&address(port, CLEAR), &KEYS, 1).unwrap();
+    let mut done = Vec::new();
+    scattered.start(0, &mut done).unwrap();
+    assert_told(&scattered.advance(None, &mut done).unwrap_err(), &[begins]);
+    assert!(done.is_empty());
+    drop(scattered);
+    played.join().unwrap();
+    // The second when the first has been taken.
+    let (tell, told) = channel();
+    let (port, played) = play(1, move |mut client| {
+        client.let_in();
+        asked(&mut client);
+        client.say(&ready());
+        asked(&mut client);
+        client.say(&keys_answered());
+        let _ = told.recv();
+        client.say(&keys_answered());
+        client.until_gone();
+    });
+    let mut scattered = Scattered::connect(&address(port, CLEAR), &KEYS, 1).unwrap();
+    scattered.start(0, &mut done).unwrap();
+    scattered.advance(None, &mut done).unwrap();
+    assert_eq!((done.len(), done[0].units), (1, 8));
+    tell.send(()).unwrap();
+    assert_told(&scattered.advance(None, &mut done).unwrap_err(), &[begins]);
+    assert_eq!(done.len(), 1);
+    drop(scattered);
+    played.join().unwrap();
+    // A connection that waits for its answers.
+    let (port, played) = play(1, |mut client| {
+        client.let_in();
+        client.next();
+        client.say(&[message(b'C', b"CHECKPOINT\0"), ready()].concat().repeat(2));
+        client.until_gone();
+    });
+    let mut connection = Connection::open(&address(port, CLEAR), &[]).unwrap();
+    connection.run("CHECKPOINT").unwrap();
+    let failed = connection.run("SELECT 1").unwrap_err();
+    assert_told(&failed, &["a request", "'C', which has no place here"]);
+    drop(connection);
+    played.join().unwrap();
+}
+
+#[test]
+fn a_load_that_is_refused_sends_nothing_more() {
+    let (port, played) = play(1, |mut client| {
+        client.let_in();
+        client.next();
+        client.say(&[message(b'C', b"CREATE TABLE\0"), ready()].concat());
+        client.next();
+        client.say(&[message(b'G', &[0, 0, 0]), error("no room"), ready()].concat());
+        let said = client.next().map(|(tag, _)| tag);
+        assert_ne!(said, Some(b'd'), "rows after the refusal");
+    });
+    let failed = load_scattered(&address(port, CLEAR), 1_000, 1, &AtomicBool::new(false)).unwrap_err();
+    assert_told(&failed, &["load of scattered", "42601: no room"]);
+    played.join().unwrap();
 }
 
 #[test]
@@ -377,13 +527,7 @@ fn scattered_work_and_loads_refuse_what_does_not_fit() {
             client.say(&bytes);
             client.until_gone();
         });
-        let spec = ScatteredSpec {
-            rows: 100,
-            work_unit: 8,
-            update_pct: 0,
-            sessions: 1,
-        };
-        let mut scattered = Scattered::connect(&address(port, CLEAR), &spec, 1).unwrap();
+        let mut scattered = Scattered::connect(&address(port, CLEAR), &KEYS, 1).unwrap();
         let mut done = Vec::new();
         scattered.start(0, &mut done).unwrap();
         assert_told(&scattered.advance(None, &mut done).unwrap_err(), &[word]);

@@ -167,6 +167,40 @@ fn dropping_a_disk_moves_what_is_on_it_and_nothing_else() {
 }
 
 #[test]
+fn what_an_upkeep_leaves_behind_becomes_free_with_the_next() {
+    let machine = machine(&[600; 3]);
+    let group = group(&machine, Redundancy::External, 3);
+    group.create_file(&file("f", 30)).unwrap();
+    let mut port = group.open(machine.window(64 << 10, 8), &["f"]).unwrap();
+    group.drop_disk("d2").unwrap();
+    let mut upkeep = group.upkeep(machine.window(256 << 10, 16));
+    upkeep.set_power(16);
+    assert_eq!(upkeep.step(false).unwrap(), Step::Working);
+    // A read by the maps before the new places, which nobody has waited for when the upkeep goes.
+    let read = Request {
+        op: Op::Read,
+        file: FileId(0),
+        offset: 0,
+        at: 0,
+        len: 4096,
+        token: 1,
+    };
+    port.submit(read).unwrap();
+    while upkeep.progress().moved_bytes == 0 {
+        assert_eq!(upkeep.step(true).unwrap(), Step::Working);
+    }
+    drop(upkeep);
+    let mut done = Vec::new();
+    while done.is_empty() {
+        port.wait(1, None, &mut done).unwrap();
+    }
+    drop(port);
+    let mut next = group.upkeep(machine.window(256 << 10, 16));
+    assert_eq!(settle(&mut next), Step::Idle);
+    assert!(group.disks().iter().all(|disk| disk.name != "d2"));
+}
+
+#[test]
 fn a_group_in_balance_is_left_alone() {
     let machine = machine(&[300; 4]);
     let group = group(&machine, Redundancy::Normal, 4);

@@ -1,8 +1,8 @@
 //! fio's JSON: rates, bytes, latencies and processor time of the jobs, summed.
 //!
 //! Takes the text, with whatever fio printed around the JSON; gives one report. Latencies are nanoseconds since fio 3
-//! (`lat_ns`), microseconds before (`lat`). Prevents: the KiB of old versions read as bytes, and the mean of jobs taken
-//! without regard to how much each did.
+//! (`lat_ns`), microseconds before (`lat`). Prevents: the KiB of old versions read as bytes, the mean of jobs taken
+//! without regard to how much each did, and the sum of jobs that ran one after the other.
 
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Note, Quantity, Report};
@@ -31,11 +31,10 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         return Err(ImportError::TooLarge { bytes: text.len() });
     }
     let places = Places::of(text, start);
-    let later = |(index, job): &(usize, &Value)| *index > 0 && job["job options"].get("stonewall").is_some();
-    if let Some((index, _)) = jobs.iter().enumerate().find(later) {
+    if let Some((index, why)) = later(&document["global options"], jobs) {
         return Err(ImportError::Other {
             line: places.job(index),
-            what: "this job ran after another one (stonewall), so their rates cannot be summed".into(),
+            what: format!("this job ran after another one ({why}), so their rates cannot be summed"),
             cure: "run each job by itself and import each result under a phase of its own".into(),
         });
     }
@@ -69,6 +68,30 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         }],
         notes,
     })
+}
+
+/// The first job that ran after another one, and why it did.
+///
+/// fio begins another group at each `stonewall`, at each `new_group` and with each job file (`add_job` and
+/// `__parse_jobs_ini` of its `init.c`). Copies of a job (`numjobs`) repeat its options and stay in its group.
+fn later(global: &Value, jobs: &[Value]) -> Option<(usize, &'static str)> {
+    let said = |job: &Value, option: &str| {
+        let of = |options: &Value| options.get(option).is_some();
+        of(&job["job options"]) || of(global)
+    };
+    let why = |before: &Value, job: &Value| {
+        let group = |job: &Value| job["groupid"].as_i64();
+        let same = group(before).zip(group(job)).map(|(before, own)| before == own);
+        match same {
+            _ if said(job, "wait_for") => Some("wait_for"),
+            Some(true) => None,
+            _ if said(job, "stonewall") => Some("stonewall"),
+            Some(false) if !said(job, "new_group") => Some("a job file of its own"),
+            _ => None,
+        }
+    };
+    let mut pairs = jobs.windows(2).enumerate();
+    pairs.find_map(|(index, pair)| Some((index + 1, why(&pair[0], &pair[1])?)))
 }
 
 /// Version, jobs and options; `line`: where the object begins.

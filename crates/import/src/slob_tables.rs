@@ -9,6 +9,7 @@ use crate::figure::{Figure, Notes, Quantity, Report, excerpt};
 use crate::format::Options;
 use crate::lines::{Line, tokens};
 use crate::number::{first_number, rounded};
+use std::collections::BTreeMap;
 
 /// Most rows of a table.
 const ROWS_MAX: usize = 10_000;
@@ -135,49 +136,36 @@ impl Tables {
 
     fn by_instance(&self, cells: &[&str], line: u32, notes: &mut Notes) -> Result<Report, ImportError> {
         let mut figures = Vec::new();
-        let (mut reads, mut writes, mut waited) = (None, None, Some(0.0));
-        let (mut digits, mut last) = (0, 0.0);
+        let mut instances: BTreeMap<&str, Instance> = BTreeMap::new();
+        let mut digits = 0;
         for (title, cell) in self.titles.iter().zip(cells).skip(1) {
             let Some((word, instance)) = by_instance(title) else {
                 continue;
             };
+            let number = if instance.is_empty() { "1" } else { instance };
+            let instance = instances.entry(number).or_default();
+            let (name, unit, place) = match word {
+                "reads" => ("reads_per_s", "/s", &mut instance.reads),
+                "writes" => ("writes_per_s", "/s", &mut instance.writes),
+                _ => ("read_time", "ms", &mut instance.time),
+            };
             let Some(printed) = first_number(cell, line)? else {
+                *place = Cell::Missing;
                 notes.add(line, format!("{title}: {:?} is no number", excerpt(cell)));
                 continue;
             };
-            let instance = if instance.is_empty() { "1" } else { instance };
-            let (name, unit) = match word {
-                "reads" => ("reads_per_s", "/s"),
-                "writes" => ("writes_per_s", "/s"),
-                _ => ("read_time", "ms"),
-            };
-            match word {
-                "reads" => {
-                    reads = Some(reads.unwrap_or(0.0) + printed.value);
-                    last = printed.value;
-                    digits = digits.max(crate::number::decimals(printed.text));
-                }
-                "writes" => writes = Some(writes.unwrap_or(0.0) + printed.value),
-                // The time of an instance stands behind its reads, by which it is weighted.
-                _ => waited = waited.map(|sum| sum + printed.value * last),
+            *place = Cell::Number(printed.value);
+            if word == "reads" {
+                digits = digits.max(crate::number::decimals(printed.text));
             }
-            figures.push(Figure::new(format!("instance.{instance}.{name}"), &printed, unit, line));
+            figures.push(Figure::new(format!("instance.{number}.{name}"), &printed, unit, line));
         }
-        let mean = waited
-            .zip(reads)
-            .filter(|(_, reads)| *reads > 0.0)
-            .map(|(sum, reads)| sum / reads);
+        let all: Vec<Instance> = instances.into_values().filter(Instance::took_part).collect();
+        let (reads, writes) = (sum(&all, |one| one.reads), sum(&all, |one| one.writes));
         let sums = [
             ("reads_per_s", reads, digits, "/s", Quantity::ReadsPerS, 1.0),
             ("writes_per_s", writes, digits, "/s", Quantity::WritesPerS, 1.0),
-            (
-                "read_time",
-                mean.filter(|mean| *mean > 0.0),
-                3,
-                "ms",
-                Quantity::ReadNs,
-                1e6,
-            ),
+            ("read_time", mean_time(&all), 3, "ms", Quantity::ReadNs, 1e6),
         ];
         figures.extend(sums.into_iter().filter_map(|sum| of_all(sum, line)));
         Ok(Report {
@@ -185,6 +173,63 @@ impl Tables {
             figures,
         })
     }
+}
+
+/// What stands in a row under a title of one instance.
+#[derive(Clone, Copy, Default)]
+enum Cell {
+    /// The table has no such title.
+    #[default]
+    NoTitle,
+    /// No number.
+    Missing,
+    Number(f64),
+}
+
+/// The cells of one instance: reads and writes per second, and the mean time of a read, ms.
+#[derive(Default)]
+struct Instance {
+    reads: Cell,
+    writes: Cell,
+    time: Cell,
+}
+
+impl Instance {
+    /// An instance without any number was not there in this run.
+    fn took_part(&self) -> bool {
+        let cells = [self.reads, self.writes, self.time];
+        cells.iter().any(|cell| matches!(cell, Cell::Number(_)))
+    }
+}
+
+/// The sum over instances; `None`: no instance has a number, or one that took part lacks it.
+fn sum(instances: &[Instance], of: impl Fn(&Instance) -> Cell) -> Option<f64> {
+    let mut sum = None;
+    for instance in instances {
+        match of(instance) {
+            Cell::Number(value) => sum = Some(sum.unwrap_or(0.0) + value),
+            Cell::Missing => return None,
+            Cell::NoTitle => {}
+        }
+    }
+    sum
+}
+
+/// The mean time of a read of all instances, ms, weighted by their reads; `None`: one has reads or a time alone.
+fn mean_time(instances: &[Instance]) -> Option<f64> {
+    let (mut reads, mut waited) = (0.0, 0.0);
+    for instance in instances {
+        match (instance.reads, instance.time) {
+            (Cell::Number(count), Cell::Number(time)) => {
+                reads += count;
+                waited += count * time;
+            }
+            // Who reads nothing has no time, and no weight.
+            (Cell::Number(0.0), _) | (Cell::NoTitle | Cell::Missing, Cell::NoTitle | Cell::Missing) => {}
+            _ => return None,
+        }
+    }
+    (reads > 0.0).then(|| waited / reads).filter(|mean| *mean > 0.0)
 }
 
 /// A figure of all instances together: name, value, digits after the point, unit, quantity and factor to its unit.

@@ -198,6 +198,80 @@ fn new_sysstat() {
     assert!(refused(plain, &Options::default()).to_string().contains("iostat -x"));
 }
 
+/// Reports of `iostat -x` on sda and sdb: the average since boot, then the rows that are given.
+fn reports(titles: &str, intervals: &[[&str; 2]]) -> String {
+    let boot = titles.split(' ').map(|_| "1.00").collect::<Vec<_>>().join(" ");
+    let mut text = "Linux 6.1.0-18-amd64 (lab) \t11/21/2026 \t_x86_64_\t(2 CPU)\n".to_string();
+    for [sda, sdb] in [[boot.as_str(); 2]].iter().chain(intervals) {
+        text += &format!("\nDevice {titles}\nsda {sda}\nsdb {sdb}\n");
+    }
+    text
+}
+
+#[test]
+fn a_value_that_is_left_out_is_no_zero() {
+    let both = Options {
+        devices: vec!["sd*".into()],
+        ..Options::default()
+    };
+    let text = reports(
+        "r/s w/s rkB/s r_await await %util",
+        &[
+            [
+                "100.00 10.00 800.00 1.00 1.00 50.00",
+                "30.00 0.00 240.00 2.00 2.00 10.00",
+            ],
+            [
+                "-5.00 10.00 -40.00 9.00 9.00 70.00",
+                "50.00 0.00 400.00 4.00 4.00 30.00",
+            ],
+            ["300.00 30.00 #### 3.00 3.00 90.00", "40.00 0.00 320.00 3.00 3.00 20.00"],
+        ],
+    );
+    let found = read(&text, &both).unwrap();
+    assert_eq!(value(&found, "device.sda.r/s"), 200.0);
+    assert_eq!(value(&found, "device.sda.rkB/s"), 800.0);
+    // The requests of the second interval are not known, and it has no weight.
+    assert_eq!(value(&found, "device.sda.r_await"), 2.5);
+    assert_eq!(value(&found, "device.sda.await"), 2.5);
+    assert_eq!(value(&found, "device.sda.%util"), 70.0);
+    assert_eq!(value(&found, "device.sdb.r/s"), 40.0);
+    assert_eq!(comparable(&found, Quantity::DeviceReadsPerS), 240.0);
+    assert_eq!(
+        comparable(&found, Quantity::DeviceReadBytesPerS),
+        (800.0 + 320.0) * 1024.0
+    );
+    // A device of which nothing is left has no mean, and the sum over devices is not known.
+    let text = reports("r/s w/s", &[["-1.00 5.00", "30.00 5.00"], ["-1.00 5.00", "50.00 5.00"]]);
+    let found = read(&text, &both).unwrap();
+    let report = &found.reports[0];
+    assert!(report.figure("device.sda.r/s").is_none());
+    assert!(report.comparable(Quantity::DeviceReadsPerS).is_none());
+    assert_eq!(comparable(&found, Quantity::DeviceWritesPerS), 10.0);
+}
+
+#[test]
+fn discards_and_flushes_weight_their_own_times() {
+    let text = reports(
+        "r/s w/s d/s d_await dareq-sz f/s f_await",
+        &[
+            [
+                "1.00 1.00 300.00 1.00 16.00 10.00 2.00",
+                "1.00 1.00 0.00 0.00 0.00 0.00 0.00",
+            ],
+            [
+                "1.00 1.00 100.00 5.00 32.00 30.00 6.00",
+                "1.00 1.00 0.00 0.00 0.00 0.00 0.00",
+            ],
+        ],
+    );
+    let found = read(&text, &Options::default()).unwrap();
+    assert_eq!(value(&found, "device.sda.d_await"), 2.0);
+    assert_eq!(value(&found, "device.sda.dareq-sz"), 20.0);
+    assert_eq!(value(&found, "device.sda.f_await"), 5.0);
+    assert_eq!(value(&found, "device.sdb.f_await"), 0.0);
+}
+
 #[test]
 fn fio_3_with_words_around_it() {
     let found = imported("fio-3.json");
@@ -244,6 +318,48 @@ fn fio_2_with_two_jobs() {
 }
 
 #[test]
+fn fio_jobs_that_ran_one_after_the_other_are_not_summed() {
+    let two = |global: &str, jobs: [(u32, &str); 2]| {
+        let job = |(group, options): (u32, &str)| {
+            format!(
+                r#"{{ "jobname": "a", "groupid": {group}, "job options": {{ {options} }},
+                    "read": {{ "total_ios": 10, "iops": 100.0, "bw_bytes": 1000 }} }}"#
+            )
+        };
+        let [first, second] = jobs.map(job);
+        format!(
+            r#"{{ "fio version": "fio-3.36", "global options": {{ {global} }},
+                "jobs": [ {first}, {second} ] }}"#
+        )
+    };
+    let (wall, group) = (r#""stonewall": """#, r#""new_group": """#);
+    let after = [
+        (two(wall, [(0, ""), (1, "")]), "stonewall"),
+        (two("", [(0, wall), (1, wall)]), "stonewall"),
+        // Both stand in the job: the wall decides.
+        (two(group, [(0, ""), (1, wall)]), "stonewall"),
+        // fio puts a wall between two job files and repeats it nowhere.
+        (two("", [(0, ""), (1, "")]), "a job file of its own"),
+        (two("", [(0, ""), (0, r#""wait_for": "a""#)]), "wait_for"),
+    ];
+    for (text, why) in after {
+        let said = refused(&text, &Options::default()).to_string();
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    let together = [
+        two("", [(0, ""), (0, "")]),
+        // Copies of one job repeat its wall.
+        two("", [(0, wall), (0, wall)]),
+        two(wall, [(0, ""), (0, "")]),
+        two("", [(0, ""), (1, group)]),
+    ];
+    for text in together {
+        let found = read(&text, &Options::default()).unwrap();
+        assert_eq!(comparable(&found, Quantity::ReadsPerS), 200.0, "{text}");
+    }
+}
+
+#[test]
 fn bars_of_awr_info() {
     let found = imported("awr-info.txt");
     let labels: Vec<&str> = found.reports.iter().map(|report| report.label.as_str()).collect();
@@ -251,6 +367,37 @@ fn bars_of_awr_info() {
     assert_eq!(value(&found, "physical_reads"), 61_500.0);
     assert_eq!(value(&found, "db_file_sequential_read"), 510.0);
     assert_eq!(comparable(&found, Quantity::ElapsedS), 301.0);
+}
+
+#[test]
+fn a_cell_that_is_missing_makes_no_small_mean() {
+    let row = |cells: &str| {
+        let text = format!("test reads1 avtm1 reads2 avtm2 writes1 writes2\n1 {cells}\n");
+        read(&text, &Options::default()).unwrap()
+    };
+    let all = |found: &Imported, name: &str| {
+        let figure = found.reports[0].figure(&format!("all instances.{name}"));
+        figure.map(|figure| figure.value)
+    };
+    let whole = row("100 5.0 300 1.0 10 20");
+    assert_eq!(all(&whole, "read_time"), Some(2.0));
+    assert_eq!(all(&whole, "writes_per_s"), Some(30.0));
+    let without_time = row("100 5.0 100 - 10 20");
+    assert_eq!(all(&without_time, "read_time"), None);
+    assert_eq!(all(&without_time, "reads_per_s"), Some(200.0));
+    assert_eq!(value(&without_time, "instance.1.read_time"), 5.0);
+    // The time of the second instance is not weighted by the reads of the first.
+    let without_reads = row("100 5.0 - 1.0 10 20");
+    assert_eq!(all(&without_reads, "read_time"), None);
+    assert_eq!(all(&without_reads, "reads_per_s"), None);
+    assert_eq!(all(&without_reads, "writes_per_s"), Some(30.0));
+    // An instance that reads nothing has no time; one that was not there has no cell.
+    assert_eq!(all(&row("100 5.0 0 - 10 20"), "read_time"), Some(5.0));
+    let alone = row("100 5.0 - - 10 -");
+    assert_eq!(
+        (all(&alone, "read_time"), all(&alone, "writes_per_s")),
+        (Some(5.0), Some(10.0))
+    );
 }
 
 #[test]

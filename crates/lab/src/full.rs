@@ -26,13 +26,24 @@ pub(crate) fn ran_out_of_space(error: &anyhow::Error) -> bool {
             .downcast_ref::<rustix::io::Errno>()
             .is_some_and(|errno| is_full(errno.raw_os_error()));
         let of_sql = match cause.downcast_ref() {
-            Some(PostgresError::Refused { code, .. }) => code == "53100",
-            Some(PostgresError::Died { log, .. }) => log.contains("No space left on device"),
-            Some(PostgresError::Program { said, .. }) => said.contains("No space left on device"),
+            Some(PostgresError::Refused { code, message, .. }) => code == "53100" && !is_of_memory(message),
+            Some(PostgresError::Died { log, .. }) => says_full(log),
+            Some(PostgresError::Program { said, .. }) => says_full(said),
             _ => cause.downcast_ref().is_some_and(SqliteError::is_full),
         };
         of_engine || of_kernel || of_call || of_sql
     })
+}
+
+/// Whether one of these lines says that the file system of the data has no space left.
+fn says_full(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| line.contains("No space left on device") && !is_of_memory(line))
+}
+
+/// PostgreSQL says of shared memory that does not fit into /dev/shm what it says of a full file system.
+fn is_of_memory(line: &str) -> bool {
+    line.contains("shared memory")
 }
 
 fn is_full(errno: i32) -> bool {
@@ -74,6 +85,26 @@ mod tests {
         assert!(ran_out_of_space(&of_engine(28)) && ran_out_of_space(&of_engine(122)));
         assert!(ran_out_of_space(&of_kernel.unwrap_err()));
         assert!(!ran_out_of_space(&of_engine(5)) && !ran_out_of_space(&anyhow::anyhow!("No space left on device")));
+        let refused = |message: &str| {
+            anyhow::Error::from(PostgresError::Refused {
+                during: "question 9".to_string(),
+                severity: "ERROR".to_string(),
+                code: "53100".to_string(),
+                message: message.to_string(),
+                cure: "",
+            })
+        };
+        assert!(ran_out_of_space(&refused(
+            "could not extend file \"base/5/16\": No space left on device"
+        )));
+        let memory = "could not resize shared memory segment \"/PostgreSQL.1\" to 8 bytes: No space left on device";
+        assert!(
+            !ran_out_of_space(&refused(memory)) && !says_full(memory),
+            "/dev/shm is the host's"
+        );
+        assert!(says_full(&format!(
+            "{memory}\ncould not write block 7: No space left on device"
+        )));
         assert_eq!(
             words(632, 1000),
             "ran out of space after 63.2 % of the pages had been overwritten"

@@ -9,6 +9,7 @@
 mod devices;
 mod disk;
 mod driving;
+mod limits;
 #[allow(dead_code)] // each room uses a part of it
 mod machine;
 mod models;

@@ -385,6 +385,29 @@ fn a_flush_waits_for_an_unprotected_buffer_and_not_for_a_protected_one() {
 }
 
 #[test]
+fn what_a_cut_takes_from_a_flash_device_was_never_programmed() {
+    for protected in [false, true] {
+        let parameters = SsdParameters {
+            protected,
+            ..ssd_preset("ssd-slc").unwrap()
+        };
+        let mut ssd = Ssd::new(parameters, 128 * MIB);
+        for id in 0..100 {
+            let ask = write(id * 4096, 4096);
+            ssd.submit(0, Ask { id, ..ask });
+        }
+        let mut done = Vec::new();
+        ssd.advance(400_000, &mut done);
+        let programmed = ssd.counters().destaged_bytes;
+        assert!(programmed < 100 * 4096, "{programmed}");
+        ssd.power_cycle(400_000);
+        ssd.advance(3_600_000_000_000, &mut done);
+        let kept = if protected { 100 * 4096 } else { programmed };
+        assert_eq!(ssd.counters().destaged_bytes, kept);
+    }
+}
+
+#[test]
 fn a_device_that_lost_its_power_is_as_cold_as_a_new_one() {
     let cached = HddParameters {
         write_cache_bytes: 64 * MIB,

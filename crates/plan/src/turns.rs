@@ -167,7 +167,7 @@ fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
     }
     if stack.access == Access::Buffered && !is_model(stack) {
         return Some(Obstacle::new(
-            format!("{name:?} reads through the page cache, of which each stack would drive out the other's part"),
+            format!("{name:?} reads through the page cache, where the stacks would evict each other's pages"),
             "write access = \"direct\"",
         ));
     }
@@ -210,7 +210,7 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
     if !phase.kind.takes_turns() {
         return obstacle(
             "cannot be interrupted".to_string(),
-            "have phases of kind random, scan and redo only",
+            "use only phases of kind random, scan and redo",
         );
     }
     let Random {

@@ -5,6 +5,7 @@
 //! trial counted, one trial counted twice, and a report whose time grows faster than its file.
 
 use crate::by_trial::ByTrial;
+use crate::cells::answers;
 use crate::cells::ramp::Ramp;
 use crate::disclosed::Disclosed;
 use crate::distribution::Distribution;
@@ -35,6 +36,8 @@ pub(crate) struct Seen {
     pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
     pub serving: Option<FileServing>,
+    /// It has an answer that most other runs do not have.
+    pub wrong_answers: bool,
     /// What its ramp came to, as far as that was asked for.
     pub ramp: OnceCell<Ramp>,
     /// p99 of response over all classes, as far as that was asked for.
@@ -458,6 +461,20 @@ fn add<R>(seen: &mut OfTrials, rows: Vec<OfPhase<R>>, put: impl Fn(&mut Seen, R)
     }
 }
 
+/// Runs with an answer that most others do not have do not count.
+fn compare_answers(seen: &mut OfTrials) {
+    let valid = seen.iter().filter(|(_, (_, phase))| phase.is_valid());
+    let asked: Vec<_> = valid
+        .filter_map(|(id, (_, phase))| Some((*id, phase.questions.as_ref()?)))
+        .collect();
+    for (id, doubt) in answers::doubts(&asked) {
+        if let Some((_, phase)) = seen.get_mut(&id) {
+            phase.wrong_answers = doubt.is_wrong;
+            phase.run.status = PhaseStatus::Invalid(doubt.why);
+        }
+    }
+}
+
 fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     let mut seen = OfTrials::new();
     for phase in ledger.phases()? {
@@ -474,6 +491,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             questions: None,
             bulk: Vec::new(),
             serving: None,
+            wrong_answers: false,
             ramp: OnceCell::new(),
             response_p99_ns: Cell::default(),
         };
@@ -490,6 +508,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     add(&mut seen, ledger.decision_supports()?, |phase, row| {
         phase.questions = Some(row)
     });
+    compare_answers(&mut seen);
     add(&mut seen, ledger.file_servings()?, |phase, row| {
         phase.serving = Some(row)
     });

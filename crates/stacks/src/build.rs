@@ -136,7 +136,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
     let above = Directory::open(path)?;
     let made = journal.make_directory(&above, &own_name(journal, stack, ""), 0o711, true)?;
     let own = made.path().to_owned();
-    let cure = "check the directory";
+    let cure = "check that its file system is mounted and answers (stat, dmesg)";
     let stat = rustix::fs::fstatvfs(&made).map_err(|e| StackError::path("look at", &own, e, cure))?;
     let mount = crate::host::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
     let (kind, options, mounted) =

@@ -162,10 +162,20 @@ impl StackError {
             Some(Errno::IO) => "the disk below failed, or a LUN file was cut under it: see the kernel log (dmesg)",
             _ => cure,
         };
+        StackError::path_cured(what, path, source, cure)
+    }
+
+    /// A failed call with this cure, whatever the errno.
+    pub(crate) fn path_cured(
+        what: &'static str,
+        path: &Path,
+        source: impl Into<std::io::Error>,
+        cure: &str,
+    ) -> StackError {
         StackError::Path {
             what,
             path: path.to_owned(),
-            source,
+            source: source.into(),
             cure: cure.to_owned(),
         }
     }

@@ -178,18 +178,18 @@ impl Journal {
             !run_id.is_empty() && run_id.chars().all(plain),
             "run id {run_id:?} can't name a file"
         );
-        let cure = "set ASSAY_STATE_DIR to a directory that can be written";
+        let cure = "set ASSAY_STATE_DIR to a directory that this user can write to";
         let made = missing(state_dir);
         use std::os::unix::fs::DirBuilderExt;
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder
             .create(state_dir)
-            .map_err(|e| StackError::path("make", state_dir, e, cure))?;
+            .map_err(|e| StackError::path_cured("make", state_dir, e, cure))?;
         let held = open_state_dir(state_dir)?;
         let state_dir = held.path();
         let path = state_dir.join(format!("{run_id}{ENDING}"));
-        let failed = |e: io::Error| StackError::path("make the journal", &path, e, cure);
+        let failed = |e: io::Error| StackError::path_cured("make the journal", &path, e, cure);
         if path.exists() {
             return Err(StackError::AlreadyThere { path });
         }

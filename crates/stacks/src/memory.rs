@@ -143,7 +143,7 @@ impl MemoryLimit {
     /// memory stays (on a machine with swap, part of it may be swapped out and comes back when used). No-op when not
     /// enforced.
     pub fn reclaim(&self) -> Result<(), StackError> {
-        let cure = "start the trial anyway: its memory is measured in any case";
+        let cure = "remove `budget` from [memory], or run where this user may write to its control group";
         match self.version() {
             None => Ok(()),
             Some(Version::One) => {

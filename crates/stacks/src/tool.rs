@@ -63,7 +63,7 @@ pub(crate) struct Tool {
 /// The package that has a tool, by its Debian name.
 pub(crate) fn package_of(program: &str) -> &'static str {
     match program {
-        "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
+        "mkfs.ext3" | "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
         "lvm" => "lvm2",

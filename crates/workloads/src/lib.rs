@@ -23,6 +23,6 @@ pub use arrivals::Arrivals;
 pub use ceiling::Ceiling;
 pub use drive::{BYTES_PER_SESSION, drive, drive_shared};
 pub use operation::{Done, Operation, Started};
-pub use outcome::{ClassOutcome, LATENCY_NS_MAX, Outcome, Slice, merge};
+pub use outcome::{ClassOutcome, LATENCY_NS_MAX, LATENCY_RANGE, Outcome, SLICES_MAX, Slice, merge};
 pub use pacing::{Arrival, Pacing, PacingError, Schedule, Stop, Think};
 pub use stints::in_stints;

@@ -11,8 +11,11 @@ use targets::Nanos;
 /// Largest latency a histogram tells apart: one hour.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
+/// Lowest value, highest value and digits of each histogram: those of another range cannot be added.
+pub const LATENCY_RANGE: (u64, u64, u8) = (1, LATENCY_NS_MAX, 3);
+
 /// The slices of a phase never exceed this number; later completions are counted in the last one.
-const SLICES_MAX: usize = 1 << 20;
+pub const SLICES_MAX: usize = 1 << 20;
 
 /// One worker's phase, or several merged.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +149,8 @@ impl ClassUnderWay {
 }
 
 fn latencies() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("1 ns to one hour at 3 digits is a legal range")
+    let (low, high, digits) = LATENCY_RANGE;
+    Histogram::new_with_bounds(low, high, digits).expect("1 ns to one hour at 3 digits is a legal range")
 }
 
 /// Completions over time, while they happen.
@@ -210,7 +214,8 @@ impl Slices {
 /// slices by their place from each worker's own beginning, and the phase lasts from the first beginning to the last
 /// end.
 ///
-/// Panics on an empty list: a phase has at least one worker.
+/// Panics on an empty list: a phase has at least one worker; and on histograms of another range than
+/// [`LATENCY_RANGE`].
 pub fn merge(outcomes: Vec<Outcome>) -> Outcome {
     let mut rest = outcomes.into_iter();
     let mut whole = rest.next().expect("a phase has at least one worker");

@@ -6,8 +6,8 @@ use import::Format;
 use std::path::PathBuf;
 
 /// Shown below the help.
-pub(crate) const EXAMPLES: &str = "Without --into and --output what is in the texts is shown, and nothing is \
-                                   recorded. Examples:\n  \
+pub(crate) const EXAMPLES: &str = "Without --into and --output, Assay shows what it read and records nothing. \
+                                   Examples:\n  \
     assay import awrrpt_1_100_101.html\n  \
     assay import awr.txt --into study.assay --stack oracle --phase \"fresh read\"\n  \
     assay import iostat.log --device 'sd*' --into study.assay --stack oracle --phase \"fresh read\"\n  \
@@ -32,25 +32,25 @@ pub(crate) struct Import {
     /// Make a new result file of them
     #[arg(long, short, value_name = "RESULT", requires = "stack", requires = "phase")]
     pub(crate) output: Option<PathBuf>,
-    /// The stack that they are of, in your words
+    /// Name of the stack under which the report shows the figures
     #[arg(long, value_name = "NAME")]
     pub(crate) stack: Option<String>,
-    /// The phase beside whose figures they are shown; best a phase of the study
+    /// Name of the phase beside which the report shows the figures; use a phase of the study if there is one
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
-    /// What they are, where it cannot be told
+    /// Format of the texts, if Assay cannot find it
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<Format>,
     /// AWR, statspack: the tablespace whose latency counts [default: that with the most I/O]
     #[arg(long, value_name = "NAME")]
     pub(crate) tablespace: Option<String>,
-    /// iostat, sar, sadf, zpool: a device that counts, `sd*` for all that begin so (may be given again)
+    /// iostat, sar, sadf, zpool: use this device; `sd*` means all names with this beginning (can be given again)
     #[arg(long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
-    /// iostat, vmstat, zpool: the first report is an interval too, because it was started with -y
+    /// iostat, vmstat, zpool: keep the first report; use it if the tool was started with -y
     #[arg(long)]
     pub(crate) keep_first: bool,
-    /// A table of runs: only rows whose column holds this (may be given again)
+    /// Tables of runs: use only rows with this value in this column (can be given again)
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub(crate) rows: Vec<String>,
     /// Print JSON

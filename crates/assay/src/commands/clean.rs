@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
     let report = stacks::state_dir()
         .and_then(|dir| stacks::clean(&dir, flags.dry_run))
-        .map_err(|e| Failure::Dirty(anyhow!("{e}")))?;
+        .map_err(|e| Failure::Run(anyhow!("{e}")))?;
     if flags.json {
         let runs: Vec<_> = report
             .runs
@@ -38,7 +38,10 @@ pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
     if flags.dry_run || report.is_clean() {
         return Ok(());
     }
-    Err(Failure::Dirty(anyhow!("some steps could not be undone; see above")))
+    Err(Failure::Left(anyhow!(
+        "some steps could not be undone; see above\n  end the programs that use these paths or devices, and run `assay \
+         clean` again"
+    )))
 }
 
 fn words(report: &stacks::CleanReport, dry_run: bool) -> String {

@@ -251,11 +251,14 @@ fn verdict(analysis: &Analysis, fail_on: &[FailOn]) -> Result<(), Failure> {
             FailOn::Invalid => analysis.is_invalid(),
         };
         if hit {
-            let word = match what {
-                FailOn::Worse => "worse",
-                FailOn::Invalid => "invalid",
+            let why = match what {
+                FailOn::Worse => "(--fail-on worse): a ranked stack is worse than the base",
+                FailOn::Invalid => {
+                    "(--fail-on invalid): a line of the validity sheet says INVALID; `assay report FILE \
+                     --full` names it"
+                }
             };
-            return Err(Failure::Verdict(format!("--fail-on {word}: that is the verdict")));
+            return Err(Failure::Verdict(format!("exit code 1 {why}")));
         }
     }
     Ok(())

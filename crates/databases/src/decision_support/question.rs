@@ -9,7 +9,8 @@ pub(crate) enum Gives {
     Text,
     /// A whole number.
     Whole,
-    /// An exact decimal number with so many places; SQLite gives it as a whole number of the smallest.
+    /// An exact decimal number with so many places; SQLite gives it as a whole number of the smallest, or as digits
+    /// where that outgrows 64 bits.
     Exact(u8),
     /// A quotient: compared to six places.
     Ratio,

@@ -40,7 +40,10 @@ pub(crate) const GIVES: [&[Gives]; 22] = [
 /// The text with places for parameters.
 pub(crate) fn template(question: Question, dialect: Dialect, text: Text) -> &'static str {
     match (question.number(), text) {
-        (1, _) => PRICING_SUMMARY,
+        (1, _) => match dialect {
+            Dialect::Postgres => PRICING_SUMMARY,
+            Dialect::Sqlite => PRICING_SUMMARY_IN_PARTS,
+        },
         (2, Text::Grouped) => CHEAPEST_SUPPLIER_GROUPED,
         (2, Text::Nested) => CHEAPEST_SUPPLIER_NESTED,
         (3, _) => UNSHIPPED_ORDERS,
@@ -79,6 +82,23 @@ const PRICING_SUMMARY: &str = "\
 SELECT l_returnflag, l_linestatus, SUM(l_quantity), SUM(l_extendedprice),
        SUM(l_extendedprice * ({one} - l_discount)),
        SUM(l_extendedprice * ({one} - l_discount) * ({one} + l_tax)),
+       AVG(l_quantity) / {one}.0, AVG(l_extendedprice) / {one}.0, AVG(l_discount) / {one}.0, COUNT(*)
+FROM lineitem
+WHERE l_shipdate <= '{1}'
+GROUP BY l_returnflag, l_linestatus
+ORDER BY l_returnflag, l_linestatus";
+
+// From scale 84 on the sum with tax outgrows the 64 bits of SQLite's whole numbers, and SQLite ends the question. So
+// prices and taxes are summed apart: p * (100 + t) = p * 100 + p * t, and only their digits are put together.
+const PRICING_SUMMARY_IN_PARTS: &str = "\
+SELECT l_returnflag, l_linestatus, SUM(l_quantity), SUM(l_extendedprice),
+       SUM(l_extendedprice * ({one} - l_discount)),
+       printf('%d.%06d',
+         SUM(l_extendedprice * ({one} - l_discount)) / 10000
+           + (SUM(l_extendedprice * ({one} - l_discount)) % 10000 * {one}
+             + SUM(l_extendedprice * ({one} - l_discount) * l_tax)) / 1000000,
+         (SUM(l_extendedprice * ({one} - l_discount)) % 10000 * {one}
+           + SUM(l_extendedprice * ({one} - l_discount) * l_tax)) % 1000000),
        AVG(l_quantity) / {one}.0, AVG(l_extendedprice) / {one}.0, AVG(l_discount) / {one}.0, COUNT(*)
 FROM lineitem
 WHERE l_shipdate <= '{1}'
@@ -413,3 +433,64 @@ WHERE c_acctbal * (SELECT many FROM usual) > (SELECT total FROM usual)
   AND NOT EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey)
 GROUP BY code
 ORDER BY code";
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer::{Answer, Cell};
+    use super::super::parameters::Parameters;
+    use super::super::scale::Scale;
+    use super::super::schema::Table;
+    use super::*;
+    use rusqlite::{Connection, params, types::Value};
+
+    /// Lines of one group as SQLite keeps them: price, discount and tax in hundredths.
+    fn lines(sql: &Connection, lines: &[(i64, i64, i64)]) {
+        sql.execute_batch(&Table::LineItem.create_sqlite()).unwrap();
+        let text = "INSERT INTO lineitem VALUES (?1, 1, 1, 1, 100, ?2, ?3, ?4, 'N', 'O', '1998-01-01', '1998-01-01', \
+                    '1998-01-01', 'NONE', 'MAIL', '')";
+        let mut insert = sql.prepare(text).unwrap();
+        for (nth, (price, discount, tax)) in lines.iter().enumerate() {
+            insert.execute(params![nth as i64, price, discount, tax]).unwrap();
+        }
+    }
+
+    fn summary(sql: &Connection) -> Vec<Vec<String>> {
+        let question = Question::new(1).unwrap();
+        let parameters = Parameters::published(question, Scale::new(100.0).unwrap());
+        let text = question.sql(&parameters, Dialect::Sqlite, Text::Grouped);
+        let mut statement = sql.prepare(&text).unwrap();
+        let rows = statement.query_map([], |row| {
+            let cell = |nth| {
+                Ok(match row.get::<_, Value>(nth)? {
+                    Value::Integer(number) => Cell::Whole(number),
+                    Value::Real(number) => Cell::Real(number),
+                    Value::Text(text) => Cell::Text(text),
+                    Value::Null | Value::Blob(_) => Cell::Null,
+                })
+            };
+            (0..10).map(cell).collect::<rusqlite::Result<Vec<Cell>>>()
+        });
+        let rows = rows.unwrap().collect::<rusqlite::Result<_>>().unwrap();
+        Answer::new(question, rows).unwrap().rows
+    }
+
+    #[test]
+    fn sqlite_sums_prices_with_tax_past_64_bits() {
+        // A thousand lines at large prices come to what hundreds of millions come to at scale 100, and to more.
+        let large = (0..1000).map(|nth| (10_000_000_000_000 + nth * 7919, nth % 11, nth % 9));
+        // Digits behind the point are carried, and zeros at the end are kept.
+        let carried = vec![(1, 1, 1), (99_999, 0, 8), (90_100, 10, 0)];
+        for all in [large.collect::<Vec<_>>(), carried, vec![(100, 0, 0)]] {
+            let sql = Connection::open_in_memory().unwrap();
+            lines(&sql, &all);
+            let with_tax = |(price, discount, tax): &(i64, i64, i64)| {
+                i128::from(*price) * i128::from(100 - discount) * i128::from(100 + tax)
+            };
+            let sum: i128 = all.iter().map(with_tax).sum();
+            let rows = summary(&sql);
+            assert_eq!(rows.len(), 1);
+            assert_eq!(rows[0][5], format!("{}.{:06}", sum / 1_000_000, sum % 1_000_000));
+            assert_eq!(rows[0][9], all.len().to_string());
+        }
+    }
+}

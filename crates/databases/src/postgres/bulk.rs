@@ -7,7 +7,7 @@
 //! that leaves out the log.
 
 use super::connection::Connection;
-use super::error::PostgresError;
+use super::error::{PostgresError, shown};
 use crate::bulk::{BulkDatabase, CREATE_SQL, INSERT_SQL, PADDED_BYTES, Space, VARYING_BYTES, text};
 use crate::order_entry::Kind;
 use crate::postgres::wire::requests;
@@ -71,6 +71,20 @@ impl BulkConnection {
             .connection
             .number(&format!("SELECT CAST({expression} AS bigint)"))?;
         Ok(bytes.max(0) as u64)
+    }
+
+    /// An error where the user may not run the checkpoint of the end: nobody wants to learn that after a whole load.
+    fn check_right(&mut self) -> Result<(), PostgresError> {
+        let sql = "SELECT quote_ident(current_user), pg_has_role('pg_checkpoint', 'USAGE')";
+        let rows = self.connection.run(sql)?;
+        match rows.first().map(Vec::as_slice) {
+            Some([_, Some(may)]) if may == "t" => Ok(()),
+            Some([Some(user), Some(_)]) => Err(PostgresError::NoCheckpoint { user: shown(user) }),
+            _ => Err(PostgresError::Protocol {
+                during: "a query of the user's rights",
+                got: "something else".to_owned(),
+            }),
+        }
     }
 
     fn find_files(&mut self, data: &Path) -> Result<Files, PostgresError> {
@@ -149,6 +163,7 @@ impl BulkDatabase for BulkConnection {
     }
 
     fn create(&mut self) -> Result<(), PostgresError> {
+        self.check_right()?;
         self.connection.run(CREATE_SQL)?;
         let takes = [Kind::Int8, Kind::Int8, Kind::Text, Kind::Text];
         let statements = [

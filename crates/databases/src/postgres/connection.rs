@@ -8,12 +8,18 @@ use crate::postgres::login::address::Address;
 use crate::postgres::login::stream::Stream;
 use crate::postgres::wire::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
 use crate::postgres::wire::requests;
-use std::io::{Error, ErrorKind};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
 use std::time::Instant;
 
 const READ_BYTES: usize = 64 << 10;
 /// Lines of the server's log that are quoted.
 const LOG_LINES: usize = 6;
+/// Bytes of its end that are read. A server may write its log without end, and root reads it.
+const LOG_BYTES_MAX: u64 = 256 << 10;
+/// Rows that [`Connection::each_row`] asks for at once.
+const ROWS_AT_ONCE: usize = 10_000;
 
 /// What a line of the log says that is the cause of the lines after it.
 const CAUSES: [&str; 4] = [
@@ -139,6 +145,29 @@ impl Connection {
         }
     }
 
+    /// Gives each row of one query, as text, to `take`. Takes more rows than one answer may hold: it asks for 10,000 at
+    /// once, so the mean row may have 1,600 bytes. No transaction may be open.
+    ///
+    /// # Errors
+    /// As [`Connection::run`], or the error of `take`. A transaction is then open: drop the connection.
+    pub fn each_row<E: From<PostgresError>>(
+        &mut self,
+        query: &str,
+        mut take: impl FnMut(&[Option<String>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.run(&format!("BEGIN; DECLARE assay_rows NO SCROLL CURSOR FOR {query}"))?;
+        loop {
+            let rows = self.run(&format!("FETCH {ROWS_AT_ONCE} FROM assay_rows"))?;
+            for row in &rows {
+                take(row)?;
+            }
+            if rows.len() < ROWS_AT_ONCE {
+                self.run("COMMIT")?;
+                return Ok(());
+            }
+        }
+    }
+
     /// Runs a query that gives one number.
     ///
     /// # Errors
@@ -223,6 +252,11 @@ impl Connection {
 
     pub(super) fn send(&mut self) -> Result<(), PostgresError> {
         self.answered = 0;
+        if self.deadline.is_none() {
+            // What came before the request would count as its answer.
+            let found = messages::unasked(&self.incoming[self.at..], &mut 0);
+            found.map_err(|found| malformed("a request", found))?;
+        }
         let sent = self
             .stream
             .wait_for(self.deadline)
@@ -240,37 +274,58 @@ impl Connection {
     /// The next message.
     pub(super) fn receive(&mut self) -> Result<Came, PostgresError> {
         loop {
-            match messages::first(&self.incoming[self.at..]) {
-                Ok(Some((message, bytes))) => {
-                    self.answered += bytes;
-                    if self.answered > ANSWER_BYTES_MAX {
-                        return Err(self.doubted(Malformed::Endless));
-                    }
-                    let came = Came {
-                        tag: message.tag,
-                        body: message.body.to_vec(),
-                    };
-                    self.at += bytes;
-                    return Ok(came);
-                }
-                Ok(None) => {}
-                Err(found) => return Err(self.doubted(found)),
+            if let Some(came) = self.next_whole()? {
+                return Ok(came);
             }
-            self.incoming.drain(..self.at);
-            self.at = 0;
-            let had = self.incoming.len();
-            self.incoming.resize(had + READ_BYTES, 0);
-            let got = self
-                .stream
-                .wait_for(self.deadline)
-                .and_then(|()| self.stream.read(&mut self.incoming[had..]));
-            self.incoming.truncate(had + *got.as_ref().unwrap_or(&0));
-            match got {
-                Ok(0) => return Err(self.broken("the server closed the connection")),
-                Ok(_) => {}
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.broken_by(&e)),
+            self.fill()?;
+        }
+    }
+
+    /// The next message if it has come; waits for none.
+    pub(super) fn said(&mut self) -> Result<Option<Came>, PostgresError> {
+        loop {
+            let came = self.next_whole()?;
+            if came.is_some() || !self.stream.speaks() {
+                return Ok(came);
             }
+            self.fill()?;
+        }
+    }
+
+    /// Takes the next message from the bytes that are here.
+    fn next_whole(&mut self) -> Result<Option<Came>, PostgresError> {
+        let first = messages::first(&self.incoming[self.at..]);
+        let Some((message, bytes)) = first.map_err(|found| self.doubted(found))? else {
+            return Ok(None);
+        };
+        self.answered += bytes;
+        if self.answered > ANSWER_BYTES_MAX {
+            return Err(self.doubted(Malformed::Endless));
+        }
+        let came = Came {
+            tag: message.tag,
+            body: message.body.to_vec(),
+        };
+        self.at += bytes;
+        Ok(Some(came))
+    }
+
+    /// Reads once, and waits where nothing is there; may read nothing.
+    fn fill(&mut self) -> Result<(), PostgresError> {
+        self.incoming.drain(..self.at);
+        self.at = 0;
+        let had = self.incoming.len();
+        self.incoming.resize(had + READ_BYTES, 0);
+        let got = self
+            .stream
+            .wait_for(self.deadline)
+            .and_then(|()| self.stream.read(&mut self.incoming[had..]));
+        self.incoming.truncate(had + *got.as_ref().unwrap_or(&0));
+        match got {
+            Ok(0) => Err(self.broken("the server closed the connection")),
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(e) => Err(self.broken_by(&e)),
         }
     }
 
@@ -360,23 +415,35 @@ pub(super) fn broken(address: &Address, what: &str) -> PostgresError {
 
 /// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the
 /// server writes why when it gets to it. A server that is stopped in an orderly way writes none.
-fn await_cause(log: &std::path::Path) {
+fn await_cause(log: &Path) {
     const STEP: std::time::Duration = std::time::Duration::from_millis(50);
     const STEPS: u32 = 60;
     for _ in 0..STEPS {
         std::thread::sleep(STEP);
-        let text = std::fs::read(log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text = tail(log);
         if CAUSES.iter().chain(&ORDERS).any(|words| text.contains(words)) {
             return;
         }
     }
 }
 
+/// The end of a log, at most [`LOG_BYTES_MAX`] of it; nothing where it can't be read.
+fn tail(log: &Path) -> String {
+    let read = || {
+        let mut file = File::open(log)?;
+        let end = file.metadata()?.len();
+        file.seek(SeekFrom::Start(end.saturating_sub(LOG_BYTES_MAX)))?;
+        let mut bytes = Vec::new();
+        // The server writes on meanwhile.
+        file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok::<_, Error>(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
 /// The last lines of a log, indented; says so where there are none.
-pub(super) fn log_end(log: &std::path::Path) -> String {
-    let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+pub(super) fn log_end(log: &Path) -> String {
+    let text = tail(log);
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let end = lines.len().saturating_sub(LOG_LINES);
     // What began it may have been followed by many a word of others, of the server's own recovery among them.
@@ -421,6 +488,11 @@ mod tests {
         assert_eq!(lines.len(), LOG_LINES + 1, "{told}");
         assert!(lines[0].contains("signal 9"), "{told}");
         assert!(lines[LOG_LINES].ends_with("step 11"), "{told}");
+        // However much there is before, only the end is read.
+        let long = log[1].clone() + "\n" + &"LOG:  noise\n".repeat(LOG_BYTES_MAX as usize / 4);
+        std::fs::write(file.path(), long + &log.join("\n")).unwrap();
+        assert_eq!(tail(file.path()).len() as u64, LOG_BYTES_MAX);
+        assert_eq!(log_end(file.path()), told);
         // The cause among the last lines is told once.
         std::fs::write(file.path(), log[..3].join("\n")).unwrap();
         assert_eq!(log_end(file.path()).matches("signal 9").count(), 1);

@@ -5,8 +5,8 @@ use crate::order_entry::OrderEntryError;
 use crate::postgres::wire::messages::Malformed;
 use std::path::PathBuf;
 
-/// How a server is that has not come up in time.
-pub(super) const NO_ANSWER: &str = "does not answer";
+/// How a server is that has not come up in time; why the last login failed follows.
+const NO_ANSWER: &str = "does not answer";
 
 /// An error of this part of the room.
 #[derive(Debug, thiserror::Error)]
@@ -125,6 +125,15 @@ pub enum PostgresError {
         /// What to do.
         cure: &'static str,
     },
+    /// The user of the server lacks the right to a checkpoint.
+    #[error(
+        "user {user} of the server may not run CHECKPOINT, and a bulk load ends with one\n  let a superuser run GRANT \
+         pg_checkpoint TO {user}"
+    )]
+    NoCheckpoint {
+        /// The name, quoted as SQL needs it.
+        user: String,
+    },
     /// A url that is none.
     #[error(
         "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full, a socket as \
@@ -210,7 +219,7 @@ impl PostgresError {
         match self {
             // One that still runs may only be slow.
             PostgresError::Died { what, log, .. } => {
-                what != NO_ANSWER && !OF_THE_HOST.iter().any(|words| log.contains(words))
+                !what.starts_with(NO_ANSWER) && !OF_THE_HOST.iter().any(|words| log.contains(words))
             }
             // Damage, I/O errors, files and tables that are not there.
             PostgresError::Refused { code, .. } => {
@@ -237,6 +246,21 @@ impl PostgresError {
             cure: cure.into(),
         }
     }
+}
+
+/// How a server is that has not come up in time, with the reason why the last login failed, in one line.
+pub(super) fn no_answer(last: &PostgresError) -> String {
+    let reason = match last {
+        PostgresError::Refused {
+            severity,
+            code,
+            message,
+            ..
+        } => format!("{severity} {code}: {message}"),
+        PostgresError::Gone { what, .. } | PostgresError::Died { what, .. } => what.clone(),
+        other => other.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    format!("{NO_ANSWER} (the last login: {reason})")
 }
 
 /// The error for what the protocol does not allow.
@@ -320,6 +344,28 @@ mod tests {
             "PANIC: could not locate a valid checkpoint record"
         ));
         assert!(!died(NO_ANSWER, "LOG: redo starts"));
+        let refused = PostgresError::Refused {
+            during: "log in".to_owned(),
+            severity: "FATAL".to_owned(),
+            code: "57P03".to_owned(),
+            message: "the database system is starting up".to_owned(),
+            cure: cure_of("57P03"),
+        };
+        let told = no_answer(&refused);
+        assert_eq!(
+            told,
+            "does not answer (the last login: FATAL 57P03: the database system is starting up)"
+        );
+        assert!(!died(&told, "LOG: redo starts"));
+        let gone = PostgresError::Gone {
+            address: "/s".to_owned(),
+            what: "can't connect: refused".to_owned(),
+            cure: String::new(),
+        };
+        assert_eq!(
+            no_answer(&gone),
+            "does not answer (the last login: can't connect: refused)"
+        );
         assert!(!died(
             "did not start (exit status: 1)",
             "FATAL: could not map anonymous shared memory"

@@ -56,7 +56,7 @@ pub fn load(
     let copied = side_by_side(address, &jobs, loaders, cancel, |connection, job: &Job| {
         let mut copy = Copy::begin(connection, job.table.name(), cancel)?;
         populate(*job, scale, seed, now_us, &mut copy)?;
-        copy.finish(job.table.name())
+        copy.finish()
     })?;
     let keys = TABLES.iter().filter_map(|table| table.add_key_sql());
     // The largest first, so that they do not all wait for one at the end.

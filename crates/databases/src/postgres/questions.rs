@@ -57,7 +57,7 @@ pub fn load_decision_support(
         while let Some(row) = rows.next(table, &mut sums)? {
             copy.line(row.as_bytes())?;
         }
-        copy.finish(table.name())?;
+        copy.finish()?;
         loaded.push((table, sums));
     }
     // The largest first, so that they do not all wait for one at the end.

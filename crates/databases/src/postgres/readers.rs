@@ -17,6 +17,7 @@ use crate::postgres::wire::response;
 /// Messages one after another, every field of each; gives how many there are.
 pub fn messages(mut bytes: &[u8]) -> usize {
     let mut count = 0;
+    let _ = messages::unasked(bytes, &mut 0);
     while let Ok(Some((message, length))) = messages::first(bytes) {
         if message.check().is_err() {
             break;

@@ -1,6 +1,6 @@
 //! What SQLite asked of a volume and what the volume asked of its port.
 //!
-//! Prevents: physical reads that are guessed, where they can be counted.
+//! Prevents: physical reads that are guessed, where they can be counted, and counts of pages that begin anew at 2^31.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,33 @@ pub struct CacheCounts {
     pub misses: u64,
     /// Pages that were written.
     pub writes: u64,
+}
+
+/// Bits of SQLite's counters of pages, after which they begin anew without a word.
+const COUNTER_BITS: u32 = 31;
+
+/// Counters of a connection, summed: to be shown to it before they have gone round once.
+#[derive(Default, Debug)]
+pub(crate) struct CacheSums {
+    shown: [u32; 3],
+    sums: [u64; 3],
+}
+
+impl CacheSums {
+    /// Adds what the counters (hits, misses, writes) have gone on since they were shown last.
+    pub(crate) fn show(&mut self, counters: [u32; 3]) {
+        let mask = (1 << COUNTER_BITS) - 1;
+        for ((sum, shown), now) in self.sums.iter_mut().zip(&mut self.shown).zip(counters) {
+            *sum += u64::from(now.wrapping_sub(*shown) & mask);
+            *shown = now;
+        }
+    }
+
+    /// Pages since the connection was opened.
+    pub(crate) fn counts(&self) -> CacheCounts {
+        let [hits, misses, writes] = self.sums;
+        CacheCounts { hits, misses, writes }
+    }
 }
 
 targets::counts! {
@@ -111,5 +138,26 @@ impl Counters {
             heads: of(&self.heads),
             volume_ns: of(&self.volume_ns),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_pages_go_on_past_31_bits() {
+        let mut sums = CacheSums::default();
+        sums.show([0x7fff_fff0, 5, 0]);
+        // The first has gone round.
+        sums.show([0x10, 6, 0]);
+        sums.show([0x10, 6, 3]);
+        let counts = sums.counts();
+        assert_eq!((counts.hits, counts.misses, counts.writes), ((1 << 31) + 0x10, 6, 3));
+        for _ in 0..4 {
+            sums.show([0x7000_0000, 6, 3]);
+            sums.show([0x10, 6, 3]);
+        }
+        assert_eq!(sums.counts().hits, 5 * (1 << 31) + 0x10);
     }
 }

@@ -4,17 +4,17 @@
 //! Prevents: a durability setting that was asked for and not kept, and a comparison of two places with different
 //! settings.
 
-use super::counts::IoCounts;
+use super::counts::{CacheCounts, CacheSums, IoCounts};
 use super::error::SqliteError;
 use super::handle::Site;
 use super::layout::Role;
 use super::temp::{TempCounts, TempSpace};
-use super::vfs::Registered;
+use super::vfs::{self, Registered};
 use super::volume::Volume;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use targets::Port;
 
@@ -112,8 +112,8 @@ impl Settings {
     }
 }
 
-/// Steps of SQLite's virtual machine between looks at the flag of [`Session::interrupted_by`]: a fraction of a
-/// millisecond.
+/// Steps of SQLite's virtual machine between looks at the flag of [`Session::interrupted_by`] and at its counters: a
+/// fraction of a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 #[derive(Clone)]
@@ -138,6 +138,8 @@ pub struct Session {
     connection: Connection,
     place: Place,
     settings: Settings,
+    /// Pages so far. Its handler adds to them, so that no statement is long enough for SQLite's counters to go round.
+    pages: Arc<Mutex<CacheSums>>,
 }
 
 impl Place {
@@ -270,11 +272,13 @@ impl Place {
             Way::Volume(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
         };
         let connection = opened.map_err(|source| self.error("open the database", source))?;
-        let session = Session {
+        let mut session = Session {
             connection,
             place: self.clone(),
             settings: *settings,
+            pages: Arc::default(),
         };
+        session.interrupted_when(|| false)?;
         session.apply(settings)?;
         Ok(session)
     }
@@ -337,9 +341,21 @@ impl Session {
     ///
     /// # Errors
     /// [`SqliteError::Sql`].
-    pub fn interrupted_when(&mut self, asked: impl FnMut() -> bool + Send + 'static) -> Result<(), SqliteError> {
-        let set = self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(asked));
+    pub fn interrupted_when(&mut self, mut asked: impl FnMut() -> bool + Send + 'static) -> Result<(), SqliteError> {
+        let pages = self.pages.clone();
+        let look = move |counters| {
+            pages.lock().unwrap_or_else(PoisonError::into_inner).show(counters);
+            asked()
+        };
+        let set = vfs::while_working(&mut self.connection, STEPS_BETWEEN_LOOKS, look);
         set.map_err(|source| self.error("set the handler of interrupts", source))
+    }
+
+    /// Pages by SQLite's own count, since the connection was opened.
+    pub(super) fn cache_counts(&self) -> CacheCounts {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.show(vfs::cache_counters(&self.connection));
+        pages.counts()
     }
 
     /// SQLite's error with what it was about, and what the storage said.
@@ -470,5 +486,42 @@ impl Session {
                 cure: "end its transaction first",
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_summed_while_a_statement_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::buffered(&dir.path().join("pages"));
+        let mut session = place.connect(&Settings::default()).unwrap();
+        let read = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 50000) \
+                    SELECT count(*) FROM n JOIN numbers ON id = at * 1999 % 5000";
+        let make = "CREATE TABLE numbers (id INTEGER PRIMARY KEY, filler BLOB NOT NULL); \
+                    WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 4999) \
+                    INSERT INTO numbers SELECT at, zeroblob(200) FROM n";
+        session.sql().execute_batch(make).unwrap();
+        let flag = Arc::new(AtomicBool::new(false));
+        for watched in [false, true] {
+            if watched {
+                session.interrupted_by(flag.clone()).unwrap();
+            }
+            let before = session.cache_counts().hits;
+            session.sql().query_row(read, [], |_| Ok(())).unwrap();
+            // Nobody has asked since, so only the handler can have added.
+            let added = session.pages.lock().unwrap().counts().hits - before;
+            let all = session.cache_counts().hits - before;
+            assert!(added > 0 && added <= all, "{added} of {all} pages");
+            assert!(all >= 50_000, "{all} pages");
+        }
+        flag.store(true, Ordering::Relaxed);
+        let ended = session.sql().query_row(read, [], |_| Ok(())).unwrap_err();
+        assert_eq!(
+            ended.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::OperationInterrupted)
+        );
     }
 }

@@ -36,7 +36,7 @@ pub struct ScatteredShape {
 impl CacheCounts {
     /// Of a connection, since it was opened.
     pub fn of(session: &Session) -> CacheCounts {
-        super::vfs::cache_counts(session.sql())
+        session.cache_counts()
     }
 }
 

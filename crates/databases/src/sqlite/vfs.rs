@@ -1,13 +1,14 @@
-//! The C surface of the VFS: SQLite's tables of functions, turned into calls of [`Handle`] and [`Site`].
+//! The C surface of SQLite: its tables of functions of a VFS, turned into calls of [`Handle`] and [`Site`], and its
+//! counters.
 //!
 //! Takes a [`Site`], gives a name under which SQLite opens it. Nothing is decided here. Prevents: unsafe code with
 //! thoughts of its own: what each function may assume of its pointers is in SQLite's documentation of `sqlite3_vfs` and
 //! `sqlite3_io_methods`, and that is all that is relied on.
 #![allow(unsafe_code, reason = "SQLite calls a VFS through C pointers")]
 
-use super::counts::CacheCounts;
 use super::handle::{Answer, Handle, Site};
 use super::locks::Level;
+use rusqlite::Connection;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -364,17 +365,47 @@ unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, _delete: c_int) -> c_int
     ffi::SQLITE_OK
 }
 
-/// SQLite's own count of the pages of a connection.
-pub(crate) fn cache_counts(connection: &rusqlite::Connection) -> CacheCounts {
-    let count = |op: c_int| {
-        let (mut now, mut highest) = (0, 0);
-        // SAFETY: the handle of an open connection, used while it is borrowed, and two places for the answer.
-        unsafe { ffi::sqlite3_db_status(connection.handle(), op, &mut now, &mut highest, 0) };
-        u64::try_from(now).unwrap_or_default()
-    };
-    CacheCounts {
-        hits: count(ffi::SQLITE_DBSTATUS_CACHE_HIT),
-        misses: count(ffi::SQLITE_DBSTATUS_CACHE_MISS),
-        writes: count(ffi::SQLITE_DBSTATUS_CACHE_WRITE),
+/// A connection whose counters are read while it works: its progress handler owns this, and goes with it.
+struct Working(*mut ffi::sqlite3);
+
+// SAFETY: SQLite runs the handler on the thread that uses the connection, whichever that is, and on no other.
+unsafe impl Send for Working {}
+
+impl Working {
+    /// What the counters of pages show, of which SQLite gives 31 bits.
+    fn counters(&self) -> [u32; 3] {
+        let count = |op: c_int| {
+            let (mut now, mut highest) = (0, 0);
+            // SAFETY: an open connection on the thread that uses it, and two places for the answer. Nothing is reset:
+            // a handler may not change the connection that it is called by.
+            unsafe { ffi::sqlite3_db_status(self.0, op, &mut now, &mut highest, 0) };
+            now.cast_unsigned()
+        };
+        [
+            ffi::SQLITE_DBSTATUS_CACHE_HIT,
+            ffi::SQLITE_DBSTATUS_CACHE_MISS,
+            ffi::SQLITE_DBSTATUS_CACHE_WRITE,
+        ]
+        .map(count)
     }
+}
+
+/// SQLite's own count of the pages of a connection.
+pub(crate) fn cache_counters(connection: &Connection) -> [u32; 3] {
+    // SAFETY: the handle is used while its connection is borrowed, and not changed.
+    Working(unsafe { connection.handle() }).counters()
+}
+
+/// From now on `look` gets those counters each time that a statement has made so many steps, and ends it by `true`.
+///
+/// # Errors
+/// SQLite has no memory for it.
+pub(crate) fn while_working(
+    connection: &mut Connection,
+    steps: c_int,
+    mut look: impl FnMut([u32; 3]) -> bool + Send + 'static,
+) -> rusqlite::Result<()> {
+    // SAFETY: the handle is used by the handler alone, which SQLite calls only while the connection is open.
+    let working = Working(unsafe { connection.handle() });
+    connection.progress_handler(steps, Some(move || look(working.counters())))
 }

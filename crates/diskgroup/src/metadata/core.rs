@@ -91,6 +91,12 @@ pub(crate) fn bits(disks: u64) -> Vec<u16> {
     (0..64).filter(|d| disks >> d & 1 == 1).collect()
 }
 
+/// Units that become free in memory only when an epoch has been reached.
+pub(crate) struct Limbo {
+    pub(crate) epoch: u64,
+    pub(crate) run: Run,
+}
+
 /// The state of a group.
 pub(crate) struct Core<P> {
     pub(crate) store: Store<P>,
@@ -117,6 +123,8 @@ pub(crate) struct Core<P> {
     pub(crate) unequal: BTreeSet<(u32, u32)>,
     /// Extents (file, extent) that are being copied.
     pub(crate) held: BTreeSet<(u32, u32)>,
+    /// What an upkeep that went left to the next one: units that an older request may still go to.
+    pub(crate) limbo: Vec<Limbo>,
     /// Units of deleted files that an I/O of the mover may still go to, by extent.
     pub(crate) orphans: Vec<Orphan>,
     /// Failure group to read from where there is a choice.

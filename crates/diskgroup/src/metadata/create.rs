@@ -297,6 +297,7 @@ impl<P: Port> Core<P> {
             hearing: Hearing::default(),
             unequal: BTreeSet::new(),
             held: BTreeSet::new(),
+            limbo: Vec::new(),
             orphans: Vec::new(),
             preferred: None,
             verify: None,

@@ -12,12 +12,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Link {
     /// It has no request in flight that is older than this epoch of the owner.
     pub(super) reached: AtomicU64,
-    /// Notices that nobody has fetched yet, at most [`LARGEST`] bytes.
-    pub(super) queue: Mutex<Vec<u8>>,
+    /// Notices that nobody has fetched yet.
+    pub(super) queue: Mutex<Queue>,
+    /// Number of the last notice that was fetched: nobody can have answered a later one.
+    pub(super) fetched: AtomicU64,
     /// One found no room there: from that one on the instance can be told nothing, and answers nothing.
     pub(super) overrun: AtomicBool,
     /// Nobody fetches them any more, and yet the instance may be at work.
     pub(super) deaf: AtomicBool,
+}
+
+/// Notices in order.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// At most [`LARGEST`] of them.
+    pub(super) bytes: Vec<u8>,
+    /// Number of the last.
+    pub(super) last: u64,
 }
 
 /// All of them.
@@ -28,7 +39,20 @@ pub(crate) struct Telling {
     pub(super) changed: BTreeMap<(u32, u32), Told>,
 }
 
-pub(super) fn queue(link: &Link) -> MutexGuard<'_, Vec<u8>> {
+impl Link {
+    /// To one that reads the group's maps as they are in this epoch.
+    pub(super) fn from(epoch: u64) -> Link {
+        Link {
+            reached: AtomicU64::new(epoch),
+            queue: Mutex::default(),
+            fetched: AtomicU64::new(epoch),
+            overrun: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
+        }
+    }
+}
+
+pub(super) fn queue(link: &Link) -> MutexGuard<'_, Queue> {
     // Bytes are added whole, so a panic elsewhere does not spoil them.
     link.queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -51,12 +75,13 @@ impl Telling {
         let is_told = |link: &&Arc<Link>| !link.deaf.load(Ordering::SeqCst) && !link.overrun.load(Ordering::SeqCst);
         for link in self.links.iter().filter(is_told) {
             let mut queue = queue(link);
-            if queue.len() + bytes.len() > LARGEST {
+            if queue.bytes.len() + bytes.len() > LARGEST {
                 link.overrun.store(true, Ordering::SeqCst);
-                *queue = Vec::new();
+                queue.bytes = Vec::new();
                 continue;
             }
-            queue.extend_from_slice(&bytes);
+            queue.bytes.extend_from_slice(&bytes);
+            queue.last = number;
         }
     }
 

@@ -8,8 +8,8 @@ use crate::group::Group;
 use crate::metadata::core::Redundancy;
 use crate::port::board::Board;
 use crate::sharing::links::{Link, queue};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use targets::Port;
 
 /// Another instance that has the group open frozen, as the owner sees it. Made by [`Group::admit`]. Dropped without
@@ -33,21 +33,25 @@ impl Follower {
                 "end that instance",
             ));
         }
-        Ok(std::mem::take(&mut *queue(&self.link)))
+        let mut queue = queue(&self.link);
+        if !queue.bytes.is_empty() {
+            self.link.fetched.store(queue.last, Ordering::SeqCst);
+        }
+        Ok(std::mem::take(&mut queue.bytes))
     }
 
     /// Whether it has answered everything that was told: no extent is held in its maps that is not held here.
     pub fn knows_all(&self) -> bool {
-        let is_whole = !self.link.overrun.load(Ordering::SeqCst) && queue(&self.link).is_empty();
+        let is_whole = !self.link.overrun.load(Ordering::SeqCst) && queue(&self.link).bytes.is_empty();
         is_whole && self.link.reached.load(Ordering::SeqCst) >= self.board.epoch()
     }
 
     /// It answered ([`Group::answer`]).
     ///
     /// # Errors
-    /// [`GroupError::Refused`] for the answer to what nobody has told.
+    /// [`GroupError::Refused`] for the answer to what [`Follower::notices`] has not given out yet.
     pub fn answered(&self, number: u64) -> Result<(), GroupError> {
-        if number > self.board.epoch() || number < self.link.reached.load(Ordering::SeqCst) {
+        if number > self.link.fetched.load(Ordering::SeqCst) || number < self.link.reached.load(Ordering::SeqCst) {
             return Err(GroupError::refused(
                 format!("another instance answered notice {number}, which it was not told last"),
                 "end that instance",
@@ -67,7 +71,7 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.link.deaf.store(true, Ordering::SeqCst);
-        queue(&self.link).clear();
+        queue(&self.link).bytes.clear();
     }
 }
 
@@ -96,12 +100,7 @@ impl<P: Port> Group<P> {
             });
         }
         let board = self.board().clone();
-        let link = Arc::new(Link {
-            reached: AtomicU64::new(board.epoch()),
-            queue: Mutex::default(),
-            overrun: AtomicBool::new(false),
-            deaf: AtomicBool::new(false),
-        });
+        let link = Arc::new(Link::from(board.epoch()));
         board.telling().links.push(link.clone());
         Ok(Follower { board, link })
     }
@@ -112,28 +111,44 @@ mod tests {
     use super::*;
     use crate::sharing::notice::LARGEST;
 
+    fn follower() -> Follower {
+        let board = Arc::new(Board::new());
+        let link = Arc::new(Link::from(board.epoch()));
+        board.telling().links.push(link.clone());
+        Follower { board, link }
+    }
+
+    #[test]
+    fn an_answer_to_what_was_not_given_out_is_refused() {
+        let follower = follower();
+        let first = follower.board.advance();
+        assert!(follower.answered(first).is_err(), "it still lies here");
+        assert!(!follower.board.all_reached(first));
+        assert!(!follower.notices().unwrap().is_empty());
+        let second = follower.board.advance();
+        assert!(follower.answered(second).is_err());
+        follower.answered(first).unwrap();
+        assert!(!follower.knows_all());
+        follower.notices().unwrap();
+        assert!(follower.notices().unwrap().is_empty());
+        follower.answered(second).unwrap();
+        assert!(follower.knows_all());
+    }
+
     #[test]
     fn for_who_fetches_nothing_no_more_is_kept_than_the_bound() {
-        let link = Arc::new(Link {
-            reached: AtomicU64::new(1),
-            queue: Mutex::default(),
-            overrun: AtomicBool::new(false),
-            deaf: AtomicBool::new(false),
-        });
-        let (board, other) = (Arc::new(Board::new()), link.clone());
-        board.telling().links.push(link);
-        let follower = Follower { board, link: other };
+        let follower = follower();
         assert!(follower.knows_all());
         let mut most = 0;
         while !follower.link.overrun.load(Ordering::SeqCst) {
             follower.board.advance();
-            most = most.max(queue(&follower.link).len());
+            most = most.max(queue(&follower.link).bytes.len());
             assert!(most <= LARGEST, "{most} bytes");
         }
         assert!(most > LARGEST - 100, "{most} bytes");
         // What comes after the gap would be taken for all there is.
         follower.board.advance();
-        assert!(queue(&follower.link).is_empty());
+        assert!(queue(&follower.link).bytes.is_empty());
         assert!(follower.notices().is_err() && !follower.knows_all());
     }
 }

@@ -6,7 +6,7 @@ use crate::error::GroupError;
 use crate::layout::block::Address;
 use crate::layout::disk::Disk;
 use crate::layout::file::Pointer;
-use crate::metadata::core::{Change, Core, Homes, bits};
+use crate::metadata::core::{Change, Core, Homes, Limbo, bits};
 use crate::metadata::files::count;
 use crate::metadata::space::{META_FILE, Orphan, Owner, Run};
 use crate::planted::Planted;
@@ -42,12 +42,6 @@ pub(crate) struct Planned {
     pub(crate) extent: u32,
     pub(crate) copy: usize,
     pub(crate) to: Option<u16>,
-}
-
-/// Units that become free in memory only when an epoch has been reached.
-pub(crate) struct Limbo {
-    pub(crate) epoch: u64,
-    pub(crate) run: Run,
 }
 
 impl<P: Port> Core<P> {

@@ -12,13 +12,13 @@ pub(crate) mod repair;
 pub(crate) mod settle;
 
 use crate::error::GroupError;
-use crate::metadata::core::Core;
+use crate::metadata::core::{Core, Limbo};
 use crate::metadata::space::Run;
 use crate::planted::Planted;
 use crate::port::board::Board;
 use crate::port::open::locked;
 use crate::upkeep::batch::Copying;
-use crate::upkeep::jobs::{Job, Kind, Limbo, Planned};
+use crate::upkeep::jobs::{Job, Kind, Planned};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use targets::{Nanos, Port};
@@ -195,8 +195,9 @@ impl<P: Port> Upkeep<P> {
         Ok(Step::Working)
     }
 
-    /// Gives units back that nobody can be reading any more.
+    /// Gives units back that nobody can be reading any more, those of an upkeep before this one among them.
     fn reclaim(&mut self) {
+        self.limbo.append(&mut locked(&self.core).limbo);
         let board = &self.board;
         let (done, kept) = std::mem::take(&mut self.limbo)
             .into_iter()
@@ -291,11 +292,13 @@ impl<P: Port> Drop for Upkeep<P> {
     /// An upkeep that goes in the middle of a batch lets its extents go. Where it was copying to stays out of use until
     /// the group is opened again, since its I/O may still be under way.
     fn drop(&mut self) {
+        self.reclaim();
         let jobs = std::mem::take(&mut self.jobs);
+        let mut core = locked(&self.core);
+        core.limbo.append(&mut self.limbo);
         if jobs.is_empty() {
             return;
         }
-        let mut core = locked(&self.core);
         for job in &jobs {
             core.held.remove(&(job.file, job.extent));
             let Some(file) = core.files.get(&job.file).filter(|f| job.extent < f.extents()) else {

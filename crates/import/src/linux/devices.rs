@@ -2,7 +2,7 @@
 //! count. Shared by the readers of `iostat`, `sar`, `sadf` and `zpool iostat`.
 //!
 //! Takes intervals of rows under titles; gives figures. Prevents: the mean of a latency taken without regard to the
-//! requests, and the same bytes counted on a disk and again on what lies on it.
+//! requests, a value that is none counted as zero, and the same bytes counted on a disk and again on what lies on it.
 
 use crate::error::ImportError;
 use crate::figure::{Comparable, Figure, Notes, Quantity};
@@ -19,10 +19,12 @@ const DEVICES_MAX: usize = 10_000;
 pub(crate) enum Weight {
     /// Over time: a rate, a queue, a share.
     Time,
-    /// By reads, by writes, by both: the mean of a request.
+    /// By reads, by writes, by both, by discards, by flushes: the mean of a request.
     Reads,
     Writes,
     Both,
+    Discards,
+    Flushes,
 }
 
 /// A known column: its unit, its weight, and the quantity that its sum is, with the factor to base units.
@@ -51,12 +53,13 @@ pub(crate) fn column(title: &str) -> Option<Known> {
         "r_await" => ("ms", Weight::Reads, None),
         "w_await" => ("ms", Weight::Writes, None),
         "await" | "svctm" | "svc_t" | "asvc_t" | "wsvc_t" => ("ms", Weight::Both, None),
-        "d_await" | "f_await" => ("ms", Weight::Time, None),
+        "d_await" => ("ms", Weight::Discards, None),
+        "f_await" => ("ms", Weight::Flushes, None),
         "avgrq-sz" => ("sectors", Weight::Both, None),
         "areq-sz" => ("KiB", Weight::Both, None),
         "rareq-sz" => ("KiB", Weight::Reads, None),
         "wareq-sz" => ("KiB", Weight::Writes, None),
-        "dareq-sz" => ("KiB", Weight::Time, None),
+        "dareq-sz" => ("KiB", Weight::Discards, None),
         "operations.read" => ("requests/s", Weight::Time, bytes(1.0, DeviceReadsPerS)),
         "operations.write" => ("requests/s", Weight::Time, bytes(1.0, DeviceWritesPerS)),
         "bandwidth.read" => ("bytes/s", Weight::Time, bytes(1.0, DeviceReadBytesPerS)),
@@ -103,6 +106,73 @@ struct Column<'t> {
     weights: f64,
     first: Option<Value<'t>>,
     decimals: usize,
+    /// Intervals that say nothing of it: the value, or the count it is weighted by, is none.
+    missing: usize,
+}
+
+impl Column<'_> {
+    /// The mean over all intervals but those that say nothing; `None`: nothing is known of it.
+    fn over_time(&self, intervals: usize) -> Option<f64> {
+        let known = intervals.checked_sub(self.missing).filter(|known| *known > 0)?;
+        self.first.as_ref().map(|_| self.sum / known as f64)
+    }
+
+    /// The mean over the requests; without any it is 0.
+    fn over_requests(&self) -> Option<f64> {
+        match self.weights > 0.0 {
+            true => Some(self.sum / self.weights),
+            false => (self.missing == 0).then_some(0.0),
+        }
+    }
+
+    fn add(&mut self, value: Option<&Value<'_>>, weight: Option<f64>) {
+        match value.zip(weight) {
+            Some((value, weight)) => {
+                self.sum += value.value * weight;
+                self.weights += weight;
+            }
+            None => self.missing += 1,
+        }
+    }
+}
+
+/// Requests of a device in one interval, per second; `None`: the interval does not say.
+struct Requests {
+    reads: Option<f64>,
+    writes: Option<f64>,
+    both: Option<f64>,
+    discards: Option<f64>,
+    flushes: Option<f64>,
+}
+
+impl Requests {
+    /// `of`: the value under a title.
+    fn new(of: impl Fn(&str) -> Option<f64>) -> Requests {
+        let reads = of("r/s").or_else(|| of("operations.read"));
+        let writes = of("w/s").or_else(|| of("operations.write"));
+        Requests {
+            reads,
+            writes,
+            // sar counts both directions in one column.
+            both: reads
+                .zip(writes)
+                .map(|(reads, writes)| reads + writes)
+                .or_else(|| of("tps")),
+            discards: of("d/s"),
+            flushes: of("f/s"),
+        }
+    }
+
+    fn weight(&self, weight: Weight) -> Option<f64> {
+        match weight {
+            Weight::Time => Some(1.0),
+            Weight::Reads => self.reads,
+            Weight::Writes => self.writes,
+            Weight::Both => self.both,
+            Weight::Discards => self.discards,
+            Weight::Flushes => self.flushes,
+        }
+    }
 }
 
 pub(crate) fn figures(
@@ -164,28 +234,18 @@ fn collect<'t>(intervals: &[Interval<'t>], place: &BTreeMap<&str, usize>, device
                 let index = interval.titles.iter().position(|t| *t == title)?;
                 values.get(index)?.as_ref().map(|v| v.value)
             };
-            let reads = of("r/s").or_else(|| of("operations.read"));
-            let writes = of("w/s").or_else(|| of("operations.write"));
-            // sar counts both directions in one column.
-            let both = reads.map_or_else(|| of("tps"), |reads| Some(reads + writes.unwrap_or(0.0)));
-            let (reads, writes, both) = (reads.unwrap_or(0.0), writes.unwrap_or(0.0), both.unwrap_or(0.0));
+            let requests = Requests::new(of);
             for (title, value) in interval.titles.iter().zip(values) {
-                let (Some((_, weight, _)), Some(value)) = (column(title), value) else {
+                let Some((_, weight, _)) = column(title) else {
                     continue;
-                };
-                let weight = match weight {
-                    Weight::Time => 1.0,
-                    Weight::Reads => reads,
-                    Weight::Writes => writes,
-                    Weight::Both => both,
                 };
                 let index = columns.iter().position(|(t, _)| t == title).unwrap_or_else(|| {
                     columns.push((title, Column::default()));
                     columns.len() - 1
                 });
                 let column = &mut columns[index].1;
-                column.sum += value.value * weight;
-                column.weights += weight;
+                column.add(value.as_ref(), requests.weight(weight));
+                let Some(value) = value else { continue };
                 if column.first.is_none() {
                     column.first = Some(value.clone());
                 }
@@ -200,16 +260,10 @@ fn collect<'t>(intervals: &[Interval<'t>], place: &BTreeMap<&str, usize>, device
 fn mean(name: &str, title: &str, sums: &Column<'_>, intervals: usize) -> Option<Figure> {
     let (unit, weight, _) = column(title)?;
     let first = sums.first.as_ref()?;
-    let over = match weight {
-        Weight::Time => intervals as f64,
-        _ => sums.weights,
-    };
-    let (value, text) = if intervals == 1 {
-        (first.value, first.text.to_string())
-    } else if over > 0.0 {
-        rounded(sums.sum / over, sums.decimals)
-    } else {
-        rounded(0.0, sums.decimals)
+    let (value, text) = match (intervals, weight) {
+        (1, _) => (first.value, first.text.to_string()),
+        (_, Weight::Time) => rounded(sums.over_time(intervals)?, sums.decimals),
+        _ => rounded(sums.over_requests()?, sums.decimals),
     };
     Some(Figure {
         name: name.into(),
@@ -221,7 +275,7 @@ fn mean(name: &str, title: &str, sums: &Column<'_>, intervals: usize) -> Option<
     })
 }
 
-/// Sums over devices, of the columns that can be summed.
+/// Sums over devices, of the columns that can be summed: those of which every device's mean is known.
 fn totals(names: &[&str], columns: &[Columns<'_>], intervals: usize) -> Vec<Figure> {
     let mut totals: Vec<Figure> = Vec::new();
     let Some(first) = columns.first() else { return totals };
@@ -234,8 +288,9 @@ fn totals(names: &[&str], columns: &[Columns<'_>], intervals: usize) -> Vec<Figu
             .filter_map(|columns| columns.iter().find(|(t, _)| t == title).map(|(_, c)| c))
             .collect();
         let digits = of.iter().map(|c| c.decimals).max().unwrap_or(0);
-        let sum: f64 = of.iter().map(|c| c.sum).sum::<f64>() / intervals.max(1) as f64;
-        let (value, text) = rounded(sum, digits);
+        let means: Option<Vec<f64>> = of.iter().map(|c| c.over_time(intervals)).collect();
+        let Some(means) = means else { continue };
+        let (value, text) = rounded(means.iter().sum(), digits);
         let line = of
             .iter()
             .filter_map(|c| c.first.as_ref())

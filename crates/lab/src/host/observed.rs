@@ -28,6 +28,18 @@ const REST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same where the devices are others' too, who may keep them busy for ever. What is ours has been written by then.
 const REST_TIMEOUT_SHARED: Duration = Duration::from_secs(1);
 
+/// What to say of devices that did not come to rest.
+fn restless(devices: &[String]) -> Option<String> {
+    let waited = REST_TIMEOUT.as_secs();
+    (!devices.is_empty()).then(|| {
+        format!(
+            "{} did not come to rest in {waited} s after the phase: its time has all of them, and what follows begins \
+             on busy devices",
+            devices.join(", ")
+        )
+    })
+}
+
 /// From so many bytes written to its devices a stack may have moved data, whoever asked for it.
 const MOVED_BYTES: f64 = 1024.0 * 1024.0;
 
@@ -61,6 +73,8 @@ pub(crate) struct Host<'a> {
     data_devices: Vec<String>,
     /// Pools of the stack.
     pools: Pools<'a>,
+    /// Devices of the stack alone that did not come to rest after the phase.
+    restless: Vec<String>,
 }
 
 impl<'a> Host<'a> {
@@ -87,6 +101,7 @@ impl<'a> Host<'a> {
             faults: DeviceFaults::default(),
             data_devices: Vec::new(),
             pools: Pools::default(),
+            restless: Vec::new(),
         }
     }
 
@@ -226,6 +241,9 @@ impl Host<'_> {
         let shared = self.sync.iter().any(|place| self.is_shared(place));
         let timeout = if shared { REST_TIMEOUT_SHARED } else { REST_TIMEOUT };
         let rest = observers::wait_idle(&self.devices.near, timeout)?;
+        if !shared {
+            self.restless = rest.busy;
+        }
         // Devices that others keep busy settle for nobody: their time is none of the phase's.
         let settled_ns = if shared && !rest.idle { 0 } else { rest.settled_ns };
         Ok(rest.waited_ns.saturating_sub(settled_ns))
@@ -246,6 +264,7 @@ impl Host<'_> {
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
         seen.remarks.extend(self.faults.end());
+        seen.notes.extend(restless(&std::mem::take(&mut self.restless)));
         let levels = Side::levels(&self.devices);
         seen.measures
             .extend(levels.iter().chain(&self.sides).flat_map(|side| side.of(&delta)));

@@ -43,4 +43,10 @@ pub(super) enum InstanceError {
          study"
     )]
     Unexpected { number: u32 },
+    /// Its figures cannot be.
+    #[error(
+        "instance {number} answered with figures that cannot be: {what}\n  this is a defect of assay: report it with \
+         the study"
+    )]
+    Impossible { number: u32, what: String },
 }

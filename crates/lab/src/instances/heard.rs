@@ -4,9 +4,8 @@
 //! Takes bytes of the pipe between them; says whether they mean something. Prevents: a reader that nothing attacks.
 
 use crate::instances::lines;
-use crate::instances::wire::{
-    Answer, AnswerLine, Asked, Ground, Opening, Order, OrderLine, Place, Planted, Settled, Worked,
-};
+use crate::instances::settled::Settled;
+use crate::instances::wire::{Answer, AnswerLine, Asked, Ground, Opening, Order, OrderLine, Place, Planted, Worked};
 use crate::trial::drive::{Driven, Paced, Work};
 use pages::{RandomWork, Settings, TornPages, UserScan};
 use std::path::PathBuf;
@@ -25,6 +24,7 @@ pub fn heard(mut bytes: &[u8], is_order: bool) -> bool {
     match lines::answer(&mut bytes) {
         Ok(Some(AnswerLine::Answered(_, answer))) => match *answer {
             Answer::Worked(worked) => worked.driven().is_ok_and(|one| adds_up(&one)),
+            Answer::Settled(settled) => settled.after(&Settled::default()).is_ok(),
             _ => true,
         },
         Ok(Some(AnswerLine::Alive)) => true,
@@ -53,7 +53,7 @@ pub fn spoken() -> anyhow::Result<Lines> {
     let answers = [
         Answer::Opened,
         Answer::Worked(Box::new(Worked::of(&driven()?)?)),
-        Answer::Settled(Settled::default()),
+        Answer::Settled(Box::default()),
         Answer::Failed {
             error: "no page".into(),
             full: false,
@@ -200,5 +200,64 @@ mod tests {
             impossible != answers[2] && !heard(impossible.as_bytes(), false),
             "{impossible}"
         );
+    }
+
+    fn answered(change: impl FnOnce(&mut Outcome)) -> String {
+        let mut driven = driven().unwrap();
+        change(&mut driven.outcome);
+        let worked = Answer::Worked(Box::new(Worked::of(&driven).unwrap()));
+        serde_json::to_string(&AnswerLine::Answered(2, Box::new(worked))).unwrap() + "\n"
+    }
+
+    fn is_heard(change: impl FnOnce(&mut Outcome)) -> bool {
+        heard(answered(change).as_bytes(), false)
+    }
+
+    fn add_classes(outcome: &mut Outcome, names: impl Iterator<Item = String>) {
+        let class = outcome.classes[0].clone();
+        outcome
+            .classes
+            .extend(names.map(|name| ClassOutcome { name, ..class.clone() }));
+    }
+
+    #[test]
+    fn classes_that_cannot_be_added_up_are_refused() {
+        assert!(is_heard(|outcome| add_classes(
+            outcome,
+            ["update".to_string()].into_iter()
+        )));
+        assert!(!is_heard(|outcome| add_classes(
+            outcome,
+            ["select".to_string()].into_iter()
+        )));
+        assert!(!is_heard(|outcome| add_classes(
+            outcome,
+            (0..16).map(|nth| nth.to_string())
+        )));
+        assert!(!is_heard(|outcome| outcome.classes[0].name = "n".repeat(1000)));
+        assert!(!is_heard(|outcome| outcome.classes[0].count = 4));
+        // Of another range: what lies beyond it cannot be added.
+        assert!(!is_heard(|outcome| {
+            let mut narrow = hdrhistogram::Histogram::new_with_bounds(1, 1000, 3).unwrap();
+            narrow.record_n(900, 3).unwrap();
+            outcome.classes[0].service = narrow;
+        }));
+    }
+
+    #[test]
+    fn counts_whose_sums_are_no_number_are_refused() {
+        assert!(is_heard(|outcome| outcome.sessions = 65_535));
+        assert!(!is_heard(|outcome| outcome.sessions = u32::MAX));
+        assert!(!is_heard(|outcome| outcome.fairness = (0, u64::MAX)));
+        assert!(!is_heard(|outcome| outcome.elapsed_ns += 1));
+        assert!(!is_heard(
+            |outcome| outcome.slices = vec![outcome.slices[0]; (1 << 20) + 1]
+        ));
+        let settled = |commits: u64| {
+            let (_, answers) = spoken().unwrap();
+            answers[3].replace("\"commits\":0", &format!("\"commits\":{commits}"))
+        };
+        assert!(heard(settled(5).as_bytes(), false));
+        assert!(!heard(settled(u64::MAX).as_bytes(), false));
     }
 }

@@ -8,7 +8,8 @@ use crate::instances::lines::{self, LineError};
 use crate::instances::notices::{Carrier, Ends, Places};
 use crate::instances::ranks::{Clocks, Ranks};
 use crate::instances::remote::{Remote, Streams};
-use crate::instances::wire::{Answer, AnswerLine, Order, OrderLine, Settled};
+use crate::instances::settled::Settled;
+use crate::instances::wire::{Answer, AnswerLine, Order, OrderLine};
 use crate::not_kept::NotKept;
 use crate::signals;
 use anyhow::{Context, anyhow, bail};
@@ -333,6 +334,13 @@ impl Member {
         }
     }
 
+    /// Takes what it has counted by now.
+    pub(super) fn settles(&mut self, settled: Settled) -> anyhow::Result<()> {
+        let settled = settled.after(&self.settled);
+        self.settled = settled.map_err(|what| self.impossible(&what))?;
+        Ok(())
+    }
+
     fn taken(&self, said: Said) -> anyhow::Result<Answer> {
         let (number, asked) = (self.number, self.given);
         let (answered, answer) = said.map_err(|what| InstanceError::Garbled { number, what })?;
@@ -382,6 +390,12 @@ impl Member {
         }
         let ended = ended.unwrap_or_else(|| "it does not end".to_string());
         InstanceError::Lost { number, ended, words }.into()
+    }
+
+    /// Why its figures are not taken.
+    pub(super) fn impossible(&self, what: &anyhow::Error) -> anyhow::Error {
+        let (number, what) = (self.number, format!("{what:#}"));
+        InstanceError::Impossible { number, what }.into()
     }
 
     pub(super) fn unexpected(&self) -> anyhow::Error {
@@ -530,6 +544,22 @@ mod tests {
         let failed = answer(&mut member(script, LONG)).err().expect("an error");
         assert!(crate::not_kept::is_loss(&failed), "{failed:#}");
         assert_eq!(format!("{failed:#}"), "instance 2: no page");
+    }
+
+    #[test]
+    fn counts_that_fall_are_not_taken() {
+        let mut member = member("read order", LONG);
+        let counted = |cpu_ns| Settled {
+            cpu_ns,
+            ..Settled::default()
+        };
+        member.settles(counted(9)).unwrap();
+        let error = member.settles(counted(8)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("instance 2 answered with figures that cannot be"),
+            "{error}"
+        );
+        assert_eq!(member.settled.cpu_ns, 9);
     }
 
     /// It is killed when it does not end with its orders.

@@ -15,6 +15,7 @@ pub(crate) mod proof;
 pub(crate) mod rank;
 pub(crate) mod ranks;
 mod remote;
+pub(crate) mod settled;
 pub(crate) mod shares;
 pub(crate) mod stand;
 pub(crate) mod wire;

@@ -6,7 +6,8 @@
 use crate::instances::member::{LOOK, Member, Silence};
 use crate::instances::notices::{Carrier, Ends};
 use crate::instances::ranks::{Clocks, Ranks};
-use crate::instances::wire::{Answer, Asked, Opening, Order, Settled};
+use crate::instances::settled::Settled;
+use crate::instances::wire::{Answer, Asked, Opening, Order};
 use crate::signals;
 use crate::trial::drive::{Driven, Paced};
 use diskgroup::Follower;
@@ -171,7 +172,7 @@ impl Others {
         own()?;
         for member in &mut self.members {
             match member.answer(cancel)? {
-                Answer::Settled(settled) => member.settled = settled,
+                Answer::Settled(settled) => member.settles(*settled)?,
                 _ => return Err(member.unexpected()),
             }
         }
@@ -218,7 +219,10 @@ impl Followers<'_> {
     fn collect(self, cancel: &AtomicBool) -> anyhow::Result<Vec<Driven>> {
         let clocks = self.1;
         let answer = |member: &mut Member| match member.answer(cancel)? {
-            Answer::Worked(worked) => worked.on_our_clock(member.offset(clocks)?)?.driven(),
+            Answer::Worked(worked) => {
+                let driven = worked.on_our_clock(member.offset(clocks)?)?.driven();
+                driven.map_err(|what| member.impossible(&what))
+            }
             _ => Err(member.unexpected()),
         };
         self.0.iter_mut().map(answer).collect()

@@ -8,8 +8,9 @@
 use crate::full;
 use crate::instances::lines::{self, LineError};
 use crate::instances::notices::Followed;
+use crate::instances::settled::Settled;
 use crate::instances::stand::Stand;
-use crate::instances::wire::{Answer, AnswerLine, Opening, Order, OrderLine, Settled, Worked};
+use crate::instances::wire::{Answer, AnswerLine, Opening, Order, OrderLine, Worked};
 use crate::not_kept;
 use crate::ordered::OrderedError;
 use crate::ports::PageEngine;
@@ -25,6 +26,10 @@ use std::time::Duration;
 
 /// Between two signs of life.
 const SIGN: Duration = Duration::from_secs(1);
+/// Work that was ended for good has so long to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+/// Exit code of a process whose workers still wait after that.
+const EXIT_STUCK: i32 = 3;
 
 /// Obeys until its orders end.
 ///
@@ -82,11 +87,17 @@ impl Ends {
         self.last().0.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the work of the last order and of all that come.
+    /// Ends the work of the last order and of all that come; and the process, where that takes too long.
     fn stop_for_good(&self) {
         let mut last = self.last();
         last.1 = true;
         last.0.store(true, Ordering::Relaxed);
+        drop(last);
+        // A worker whose write is parked waits for an owner that may be gone, and no flag reaches it.
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            std::process::exit(EXIT_STUCK);
+        });
     }
 }
 
@@ -148,7 +159,12 @@ impl Following {
         let thread = move || {
             // Also in a panic: who follows no more must not work on.
             let _ends = StopForGood(ends);
-            followed.follow(&group).context("follow the owner of the disk group")
+            let followed = followed.follow(&group).context("follow the owner of the disk group");
+            if let Err(error) = &followed {
+                // Where the workers wait for ever, nobody else tells the reason.
+                let _ = writeln!(std::io::stderr(), "{error:#}");
+            }
+            followed
         };
         Ok(Following(Some(std::thread::spawn(thread))))
     }
@@ -195,6 +211,7 @@ fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<
     let mut following = Following::begin(opening, &stand, ends)?;
     let of = opening.first..opening.first + opening.workers;
     let (mut instance, _) = PageEngine::open_part(stand.ports()?, of, &stand.files(), opening.settings)?;
+    let mut knows_peak = forget_peak();
     desk.say(Answer::Opened)?;
     while let Some((order, stop)) = desk.next()? {
         let answer = match order {
@@ -205,7 +222,10 @@ fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<
             }
             Order::Settle => {
                 instance.checkpoint()?;
-                Answer::Settled(settled(&instance))
+                let settled = settled(&instance, knows_peak);
+                // A phase ends here, and the next one has a peak of its own.
+                knows_peak = forget_peak();
+                Answer::Settled(Box::new(settled))
             }
             Order::Open(_) | Order::Stop => return Err(anyhow!("an instance is opened once, and stopped at work")),
         };
@@ -216,24 +236,110 @@ fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<
 }
 
 /// What it has counted, and what its process has taken so far.
-fn settled(instance: &PageEngine) -> Settled {
+fn settled(instance: &PageEngine, knows_peak: bool) -> Settled {
     Settled {
         counters: instance.counters(),
         overwritten_pages: instance.overwritten_pages(),
-        ..taken()
+        ..taken(knows_peak)
     }
 }
 
-/// Processor time and memory of this process so far.
-pub(crate) fn taken() -> Settled {
+/// Lets the peak of this process's memory begin anew. `false`: the kernel refuses, and keeps that of its whole life.
+pub(crate) fn forget_peak() -> bool {
+    // proc_pid_clear_refs(5): 5 sets the peak to what is resident now.
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// Processor time of this process so far, and its peak of memory where that is known to be the phase's.
+pub(crate) fn taken(knows_peak: bool) -> Settled {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    let peak = std::fs::read_to_string("/proc/self/status").ok().and_then(|status| {
+    let status = || std::fs::read_to_string("/proc/self/status").ok();
+    let peak = knows_peak.then(status).flatten().and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
     });
     Settled {
         cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
-        memory_bytes: peak.unwrap_or(0) * 1024,
+        memory_bytes: peak.map(|kib| kib * 1024),
         ..Settled::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Instant;
+
+    /// In the environment of a process that a test starts: what ends its work.
+    const ENDED_BY: &str = "ASSAY_STUCK_ENDED_BY";
+    /// A hang must fail, not stop the build.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    /// Nothing, where no test has started this one as a process: it takes orders, and its work never ends.
+    #[test]
+    fn process_that_is_stuck() {
+        let Ok(ended_by) = std::env::var(ENDED_BY) else { return };
+        let ends = Arc::new(Ends::default());
+        let _orders = orders(ends.clone());
+        if ended_by == "follower" {
+            drop(StopForGood(ends));
+        }
+        std::thread::sleep(PATIENCE);
+    }
+
+    fn stuck(ended_by: &str) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "instances::process::tests::process_that_is_stuck"])
+            .env(ENDED_BY, ended_by)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn exit_code(mut child: Child) -> Option<i32> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE / 2 {
+            if let Some(ended) = child.try_wait().unwrap() {
+                return ended.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("it does not end");
+    }
+
+    /// The run is killed while a write waits for an extent that nobody gives back any more.
+    #[test]
+    fn a_process_whose_work_never_ends_ends_with_its_orders() {
+        let mut child = stuck("orders");
+        drop(child.stdin.take());
+        assert_eq!(exit_code(child), Some(EXIT_STUCK));
+    }
+
+    #[test]
+    fn a_process_whose_work_never_ends_ends_when_it_follows_no_more() {
+        let mut child = stuck("follower");
+        let orders = child.stdin.take();
+        assert_eq!(exit_code(child), Some(EXIT_STUCK));
+        drop(orders);
+    }
+
+    #[test]
+    fn memory_of_an_earlier_phase_is_not_that_of_this_one() {
+        const MANY: usize = 256 << 20;
+        drop(std::hint::black_box(vec![1_u8; MANY]));
+        if !forget_peak() {
+            eprintln!("skipped: the kernel does not let a peak of memory begin anew");
+            return;
+        }
+        let now = taken(true).memory_bytes.unwrap();
+        assert!(now > 0 && now < MANY as u64, "{now}");
+        drop(std::hint::black_box(vec![1_u8; MANY]));
+        assert!(taken(true).memory_bytes.unwrap() >= MANY as u64);
+        assert_eq!(taken(false).memory_bytes, None);
     }
 }

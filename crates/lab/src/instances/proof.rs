@@ -43,7 +43,10 @@ fn first(file: &OwnedFd) -> anyhow::Result<Proof> {
             Found::Sum(sha256) => return Ok(Proof { at, sha256 }),
         }
     }
-    bail!("it has nothing but zeros, which any disk may have")
+    bail!(
+        "it holds only zeros, so other hosts cannot prove that they see the same storage\n  check that the path is \
+         storage of this run (/dev/disk/by-id)"
+    )
 }
 
 /// The file or device at this path, if it is the one that the proof is of.
@@ -125,7 +128,7 @@ mod tests {
         let refused = format!("{:#}", which(&two, &proof).expect_err("another file"));
         assert!(refused.contains("is not what the host of the run has"), "{refused}");
         let zeros = format!("{:#}", of(&empty).expect_err("zeros"));
-        assert!(zeros.contains("nothing but zeros"), "{zeros}");
+        assert!(zeros.contains("only zeros"), "{zeros}");
         let missing = format!("{:#}", which(&dir.path().join("none"), &proof).expect_err("no file"));
         assert!(missing.contains("on this host"), "{missing}");
     }

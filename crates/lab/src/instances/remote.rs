@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The other host has so long to start a process.
 const START: Duration = Duration::from_secs(15);
+/// From the end of its orders until its host says that a process has ended: 2 s by itself, and 10 s when it was killed.
+const PATIENCE: Duration = Duration::from_secs(12);
 /// How often whoever waits looks whether it should.
 const LOOK: Duration = Duration::from_millis(20);
 /// Messages that wait for their reader.
@@ -45,18 +47,16 @@ impl Remote {
     pub(super) fn begin(ranks: &Ranks, number: u32, ends: Option<Ends>) -> anyhow::Result<(Remote, Streams)> {
         let Seat { rank, to, mut from } = ranks.take(number)?;
         let way = Way::new(to);
-        let gone = |words: String| InstanceError::Lost {
-            number,
-            ended: format!("its host (rank {rank}) did not start a process"),
-            words,
-        };
-        way.send(Down::Begin, &[u8::from(ends.is_some())])
-            .map_err(|error| gone(error.to_string()))?;
-        let begun = from.message_within(START).map_err(|error| gone(error.to_string()))?;
-        let hears = match letters::read::<Up>(&begun) {
-            Some((Up::Begun, places)) => serde_json::from_slice(places).context("where a process finds its pipes")?,
-            Some((Up::Ended, why)) => return Err(gone(String::from_utf8_lossy(why).into_owned()).into()),
-            _ => return Err(gone("it sent no answer".to_string()).into()),
+        let hears = match begun(&way, &mut from, (number, rank), ends.is_some()) {
+            Ok(hears) => hears,
+            Err((error, has_ended)) => {
+                // What belongs to this process must not be taken for the next one's there.
+                if has_ended || ends_there(ranks, &way, &mut from) {
+                    let to = way.outbox();
+                    ranks.give_back(Seat { rank, to, from });
+                }
+                return Err(error);
+            }
         };
         let (answers, from_answers) = sync_channel(UNREAD_MESSAGES);
         let (words, from_words) = sync_channel(UNREAD_MESSAGES);
@@ -126,6 +126,58 @@ impl Remote {
     }
 }
 
+/// Where a process that has just begun finds its pipes. An error comes with whether there is no process, which its host
+/// has said.
+fn begun(
+    way: &Way,
+    from: &mut Incoming,
+    (number, rank): (u32, u32),
+    follows: bool,
+) -> Result<Option<Places>, (anyhow::Error, bool)> {
+    let gone = |words: String| -> anyhow::Error {
+        InstanceError::Lost {
+            number,
+            ended: format!("its host (rank {rank}) did not start a process"),
+            words,
+        }
+        .into()
+    };
+    way.send(Down::Begin, &[u8::from(follows)])
+        .map_err(|error| (gone(error.to_string()), false))?;
+    let message = from.message_within(START);
+    let message = message.map_err(|error| (gone(error.to_string()), false))?;
+    match letters::read::<Up>(&message) {
+        Some((Up::Begun, places)) => serde_json::from_slice(places)
+            .context("where a process finds its pipes")
+            .map_err(|error| (error, false)),
+        Some((Up::Ended, why)) => Err((gone(String::from_utf8_lossy(why).into_owned()), true)),
+        _ => Err((gone("it sent no answer".to_string()), false)),
+    }
+}
+
+/// Ends a process that did not begin as it should. Whether its host says in time that it has ended.
+fn ends_there(ranks: &Ranks, way: &Way, from: &mut Incoming) -> bool {
+    way.end();
+    is_told(PATIENCE, || ranks.are_over(), |patience| from.message_within(patience))
+}
+
+/// Whether the end of a process is among the messages that come in this time.
+fn is_told(
+    patience: Duration,
+    is_over: impl Fn() -> bool,
+    mut next: impl FnMut(Duration) -> Result<Vec<u8>, RecvTimeoutError>,
+) -> bool {
+    let began = Instant::now();
+    while !is_over() && began.elapsed() < patience {
+        match next(LOOK) {
+            Ok(message) if matches!(letters::read::<Up>(&message), Some((Up::Ended, _))) => return true,
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+    false
+}
+
 /// Where messages of the other host go.
 struct Sorter<W> {
     answers: SyncSender<Vec<u8>>,
@@ -155,5 +207,35 @@ impl<W: Write> Sorter<W> {
                 Some((Up::Begun, _)) | None => return "its host sent what is no message".to_string(),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn told(messages: &[&[u8]]) -> (bool, Vec<Vec<u8>>) {
+        let (to, from) = channel();
+        messages.iter().for_each(|message| to.send(message.to_vec()).unwrap());
+        drop(to);
+        let told = is_told(LONG, || false, |patience| from.recv_timeout(patience));
+        (told, from.try_iter().collect())
+    }
+
+    /// A host is free again when its late process has ended, and not before.
+    #[test]
+    fn all_that_a_late_process_says_is_heard_before_its_host_is_given_back() {
+        let (is_told, rest) = told(&[b"bnull", b"a{}", b"wwhy", b"eexit status: 0", b"bnull"]);
+        assert!(is_told);
+        assert_eq!(rest, [b"bnull"], "what comes then is of the next process");
+        assert!(!told(&[b"bnull", b"a{}"]).0, "a host that says no more is not free");
+    }
+
+    #[test]
+    fn a_host_that_stays_silent_is_not_waited_for_when_all_ends() {
+        assert!(!is_told(LONG, || true, |_| Err(RecvTimeoutError::Timeout)));
+        assert!(!is_told(Duration::ZERO, || false, |_| Ok(b"e".to_vec())));
     }
 }

@@ -4,11 +4,15 @@
 //! far the times of the instances were the same. Prevents: a sum that hides an instance which got less than its share,
 //! and the processor time of a process that nobody counted.
 
-use crate::instances::wire::Settled;
+use crate::instances::settled::Settled;
 use crate::surroundings::Seen;
 use crate::trial::drive::Driven;
 use ledger::{InstanceRow, Measure};
 use workloads::Outcome;
+
+/// What a result says where a process's peak of memory is that of its life, and not of the phase.
+const MEMORY_UNKNOWN: &str = "the memory of the instances in the phase is not known: the kernel does not let its peak \
+                              begin anew (/proc/self/clear_refs)";
 
 /// The part of one instance in a phase.
 #[derive(Clone, Debug)]
@@ -47,11 +51,12 @@ fn p99(outcome: &Outcome) -> u64 {
 }
 
 /// The row of each instance, from its counts before and after the phase; what was seen of all together is told to
-/// `seen`. `clock_bound_ns`: how well the clocks of their hosts were known, where they are on several.
+/// `seen`. `overlap`: of the work that had a time. `clock_bound_ns`: how well the clocks of their hosts were known,
+/// where they are on several.
 pub(crate) fn told(
     each: &[Part],
     (before, after): (&[Settled], &[Settled]),
-    (timed, clock_bound_ns): (bool, Option<u64>),
+    (overlap, clock_bound_ns): (Option<f64>, Option<u64>),
     seen: &mut Seen,
 ) -> Vec<InstanceRow> {
     let first = each.iter().map(|part| part.began).min().unwrap_or(0);
@@ -61,9 +66,17 @@ pub(crate) fn told(
         .collect();
     let other = |of: fn(&InstanceRow) -> u64| rows.iter().skip(1).map(of).sum::<u64>() as f64;
     let (cpu, memory) = (other(|row| row.cpu_ns), other(|row| row.memory_bytes_peak));
+    // The own peak is not added: this process is sampled.
+    let knows_memory = after.iter().skip(1).all(|settled| settled.memory_bytes.is_some());
     // Where a group keeps the budget, it counts all processes of this host.
     let is_kept = |(measure, kept): &(Measure, f64)| *measure == Measure::MemoryBudgetEnforced && *kept > 0.0;
     let kept = clock_bound_ns.is_none() && seen.measures.iter().any(is_kept);
+    if !knows_memory {
+        let is_unknown =
+            |of: Measure| of == Measure::MemoryOwnBytesPeak || of == Measure::MemoryTotalBytesPeak && !kept;
+        seen.measures.retain(|(measure, _)| !is_unknown(*measure));
+        seen.notes.push(MEMORY_UNKNOWN.to_string());
+    }
     for (measure, value) in &mut seen.measures {
         match measure {
             Measure::CpuOwnNs => *value += cpu,
@@ -79,9 +92,8 @@ pub(crate) fn told(
         seen.measures.retain(|(measure, _)| !is_of_one_hosts_devices(*measure));
         seen.measures.push((Measure::HostsClockBoundNs, bound_ns as f64));
     }
-    // Work without a time ends when it is done, and that is a part of the result.
     seen.measures
-        .extend(timed.then(|| (Measure::InstancesOverlap, overlap(each))));
+        .extend(overlap.map(|share| (Measure::InstancesOverlap, share)));
     rows
 }
 
@@ -107,7 +119,8 @@ fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Set
         commits: counted.commits,
         redo_bytes: counted.redo_write_bytes,
         cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-        memory_bytes_peak: after.memory_bytes,
+        // 0: it is not known, and a note says so.
+        memory_bytes_peak: after.memory_bytes.unwrap_or(0),
     }
 }
 
@@ -123,7 +136,7 @@ fn fairness(rates: &[f64]) -> f64 {
 }
 
 /// The time in which all worked, over the time in which any did.
-fn overlap(each: &[Part]) -> f64 {
+pub(crate) fn overlap(each: &[Part]) -> f64 {
     let begins = || each.iter().map(|part| part.began);
     let ends = || each.iter().map(|part| part.ended);
     let (first, last) = (begins().min().unwrap_or(0), ends().max().unwrap_or(0));

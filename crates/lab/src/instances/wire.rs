@@ -5,15 +5,18 @@
 
 use crate::instances::notices::Places;
 use crate::instances::proof::{self, Proof};
+use crate::instances::settled::Settled;
 use crate::trial::drive::{Driven, Paced, Work};
 use anyhow::{Context, ensure};
+use hdrhistogram::Histogram;
 use hosts::Offset;
-use pages::{AgeWork, Counters, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
+use pages::{AgeWork, Hotspot, RandomWork, RedoWork, ScanWork, Settings, TornPages, UserScan};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::{Arrival, ClassOutcome, LATENCY_NS_MAX, Outcome, Pacing, Schedule, Slice, Stop, Think};
+use workloads::{Arrival, ClassOutcome, LATENCY_RANGE, Outcome, Pacing, SLICES_MAX, Schedule, Slice, Stop, Think};
 
 /// A line from the run to the process.
 #[derive(Serialize, Deserialize)]
@@ -50,7 +53,7 @@ pub(crate) enum Order {
 pub(crate) enum Answer {
     Opened,
     Worked(Box<Worked>),
-    Settled(Settled),
+    Settled(Box<Settled>),
     /// It could not, and ends.
     Failed {
         error: String,
@@ -264,19 +267,13 @@ impl Asked {
     }
 }
 
-/// What an instance has counted since it was opened, and what its process has taken.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Settled {
-    #[serde(with = "CountersWire")]
-    pub(crate) counters: Counters,
-    /// Distinct pages that the phase changed and that came home.
-    pub(crate) overwritten_pages: u64,
-    pub(crate) cpu_ns: u64,
-    pub(crate) memory_bytes: u64,
-}
-
 /// More of anything is not counted in a phase: sums of all instances stay far below what a number holds.
 const COUNT_MAX: u64 = 1 << 53;
+/// More sessions than any instance has, so that those of all are a number of 32 bits.
+const SESSIONS_MAX: u32 = 1 << 22;
+/// Work has fewer classes of operations, and their names are shorter.
+const CLASSES_MAX: usize = 16;
+const NAME_MAX: usize = 64;
 
 /// What the loop of an instance saw.
 #[derive(Serialize, Deserialize)]
@@ -304,6 +301,33 @@ struct ClassWire {
     clamped: u64,
     service: Vec<u8>,
     response: Vec<u8>,
+}
+
+impl ClassWire {
+    /// Distributions are added up: all must have the range of ours, and the count that is told.
+    fn outcome(self) -> anyhow::Result<ClassOutcome> {
+        let count = self.count;
+        let histogram = |bytes: &[u8]| -> anyhow::Result<Histogram<u64>> {
+            let histogram = ledger::decode_histogram(bytes)?;
+            ensure!(
+                (histogram.low(), histogram.high(), histogram.sigfig()) == LATENCY_RANGE,
+                "a distribution of another range than what is measured"
+            );
+            ensure!(
+                histogram.len() == count,
+                "a distribution of another count than its class"
+            );
+            Ok(histogram)
+        };
+        Ok(ClassOutcome {
+            service: histogram(&self.service)?,
+            response: histogram(&self.response)?,
+            name: self.name,
+            count,
+            units: self.units,
+            clamped: self.clamped,
+        })
+    }
 }
 
 impl Worked {
@@ -344,14 +368,31 @@ impl Worked {
             .flat_map(|class| [class.count, class.units, class.clamped]);
         let slices = self.slices.iter().flat_map(|(at, count, units)| [*at, *count, *units]);
         let scans = self.user_scans.iter().map(|(_, bytes, ..)| *bytes);
-        let own = [self.in_time.0, self.in_time.1, self.unsent, self.sessions.into()];
+        let (in_time, fairness) = (self.in_time, self.fairness);
+        let own = [
+            in_time.0,
+            in_time.1,
+            self.unsent,
+            fairness.0,
+            fairness.1,
+            self.elapsed_ns,
+        ];
         let mut all = classes.chain(slices).chain(scans).chain(own);
         ensure!(
-            self.began <= self.ended
+            self.ended.checked_sub(self.began) == Some(self.elapsed_ns)
                 && all.all(|count| count <= COUNT_MAX)
+                && self.sessions <= SESSIONS_MAX
+                && self.slices.len() <= SLICES_MAX
                 && self.user_scans.iter().all(|(.., began, ended)| began <= ended)
                 && self.busy_share.is_none_or(|share| (0.0..=1.0).contains(&share)),
             "what an instance measured cannot be"
+        );
+        let names: BTreeSet<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
+        ensure!(
+            self.classes.len() <= CLASSES_MAX
+                && names.len() == self.classes.len()
+                && names.iter().all(|name| name.len() <= NAME_MAX),
+            "an instance names classes of operations that it does not have"
         );
         Ok(())
     }
@@ -370,25 +411,7 @@ impl Worked {
 
     pub(crate) fn driven(self) -> anyhow::Result<Driven> {
         self.check()?;
-        let histogram = |bytes: &[u8]| -> anyhow::Result<_> {
-            let histogram = ledger::decode_histogram(bytes)?;
-            ensure!(
-                histogram.high() <= LATENCY_NS_MAX,
-                "a distribution beyond what is measured"
-            );
-            Ok(histogram)
-        };
-        let class = |class: ClassWire| -> anyhow::Result<ClassOutcome> {
-            Ok(ClassOutcome {
-                service: histogram(&class.service)?,
-                response: histogram(&class.response)?,
-                name: class.name,
-                count: class.count,
-                units: class.units,
-                clamped: class.clamped,
-            })
-        };
-        let classes = self.classes.into_iter().map(class);
+        let classes = self.classes.into_iter().map(ClassWire::outcome);
         let classes = classes
             .collect::<anyhow::Result<_>>()
             .context("what an instance measured")?;
@@ -501,34 +524,4 @@ struct SettingsWire {
     writers: u32,
     redo_bytes: u64,
     workers: u32,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Counters")]
-struct CountersWire {
-    logical_reads: u64,
-    cache_hits: u64,
-    physical_reads: u64,
-    physical_read_bytes: u64,
-    multiblock_reads: u64,
-    multiblock_read_bytes: u64,
-    scan_rereads: u64,
-    verified_pages: u64,
-    pages_written: u64,
-    data_writes: u64,
-    data_write_bytes: u64,
-    doublewrite_bytes: u64,
-    data_flushes: u64,
-    redo_records: u64,
-    redo_record_bytes: u64,
-    redo_writes: u64,
-    redo_write_bytes: u64,
-    redo_flushes: u64,
-    commits: u64,
-    page_images: u64,
-    page_image_bytes: u64,
-    checkpoints: u64,
-    frame_waits: u64,
-    redo_waits: u64,
-    dirty_pages_max: u64,
 }

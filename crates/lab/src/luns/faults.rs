@@ -86,11 +86,11 @@ impl DeviceFaults {
                     std::thread::sleep(STEP);
                 }
                 let mut all = standing.lock().unwrap_or_else(PoisonError::into_inner);
-                all.retain(|other| begins || *other != fault);
-                if begins {
-                    all.push(fault.clone());
-                }
-                match tell(&services, &all) {
+                let set = |all: &[DeviceFault]| match services.get(&fault.luns) {
+                    Some(service) => tell(&fault.luns, service, all),
+                    None => Ok(()),
+                };
+                match change(&mut all, &fault, begins, set) {
                     Err(error) => told.1 = told.1.or(Some(error)),
                     Ok(()) if begins => told.0.push(fault),
                     Ok(()) => {}
@@ -112,7 +112,7 @@ impl DeviceFaults {
         let (planted, refused) = thread.join().unwrap_or_default();
         let mut all = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|fault| fault.time.is_none());
-        let back = tell(&self.services, &all);
+        let back = tell_all(&self.services, &all);
         words.extend(self.coming.iter().map(|fault| match planted.contains(fault) {
             true => format!("planted: {fault}"),
             false if refused.is_some() => format!("not planted, the device refused it: {fault}"),
@@ -121,7 +121,7 @@ impl DeviceFaults {
         words.extend(
             refused
                 .or(back.err())
-                .map(|error| format!("Assay could not read the counts of faults: {error}")),
+                .map(|error| format!("Assay could not set the faults of a device: {error}")),
         );
         words
     }
@@ -136,16 +136,40 @@ impl Drop for DeviceFaults {
     }
 }
 
-/// Tells each service all that holds on its LUNs. Gives the first refusal; others find that a service is gone.
-fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
-    let mut first = Ok(());
-    for (set, service) in services {
-        let own = standing.iter().filter(|fault| fault.luns == *set);
-        let own = own.map(|fault| order(fault, service.slower()));
-        let told = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
-        first = first.and(told.map(drop).map_err(|error| format!("{error:#}")));
+/// A fault begins or ends. One that the device refuses does not stand: it never held.
+fn change(
+    standing: &mut Vec<DeviceFault>,
+    fault: &DeviceFault,
+    begins: bool,
+    set: impl FnOnce(&[DeviceFault]) -> Result<(), String>,
+) -> Result<(), String> {
+    if !begins {
+        standing.retain(|other| other != fault);
+        return set(standing);
     }
-    first
+    standing.push(fault.clone());
+    let told = set(standing);
+    if told.is_err() {
+        standing.pop();
+    }
+    told
+}
+
+/// Tells a service all that holds on its LUNs.
+fn tell(set: &str, service: &Service, standing: &[DeviceFault]) -> Result<(), String> {
+    let own = standing.iter().filter(|fault| fault.luns == set);
+    let own = own.map(|fault| order(fault, service.slower()));
+    let told = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
+    told.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Tells each service. Gives the first refusal; others find that a service is gone.
+fn tell_all(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
+    let told: Vec<_> = services
+        .iter()
+        .map(|(set, service)| tell(set, service, standing))
+        .collect();
+    told.into_iter().collect()
 }
 
 /// What a device takes longer is its own time, and grows in slow motion as all of it does.
@@ -159,4 +183,35 @@ fn order(fault: &DeviceFault, slower: u32) -> Value {
         FaultKind::Vanish => (0, 0, 0),
     };
     json!({ "lun": fault.lun, "kind": fault.kind.word(), "offset": offset, "length": length, "by_ns": by })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Bytes;
+
+    #[test]
+    fn a_fault_that_the_device_refuses_does_not_stand() {
+        let fault = DeviceFault {
+            luns: "data".into(),
+            lun: 0,
+            kind: FaultKind::Error {
+                offset: Bytes(0),
+                length: Bytes(4096),
+            },
+            after: plan::Duration(0),
+            time: None,
+        };
+        let mut standing = Vec::new();
+        let refused = change(&mut standing, &fault, true, |all| {
+            assert_eq!(all.len(), 1);
+            Err("no".into())
+        });
+        assert!(refused.is_err() && standing.is_empty(), "{standing:?}");
+        change(&mut standing, &fault, true, |_| Ok(())).unwrap();
+        assert_eq!(standing.len(), 1);
+        // What is to end is no more wanted, whatever the device says.
+        assert!(change(&mut standing, &fault, false, |_| Err("no".into())).is_err());
+        assert!(standing.is_empty());
+    }
 }

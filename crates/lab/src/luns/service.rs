@@ -10,9 +10,10 @@ use sandbox::Directory;
 use serde_json::{Value, json};
 use stacks::{Journal, Undo};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -22,6 +23,10 @@ use targets::Nanos;
 const ANSWER: Duration = Duration::from_secs(15);
 /// Longest wait for an answer that takes longer: as much as is read or written at an order passes on a slow disk.
 const BUSY: Duration = Duration::from_secs(30 * 60);
+/// Longest wait for the end of a process that was killed: one that waits for a disk below does not end.
+const END: Duration = Duration::from_secs(10);
+/// How often it is looked whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How often it is asked whether it is there.
 const PULSE: Duration = Duration::from_millis(500);
 
@@ -41,6 +46,10 @@ struct Line {
     from: Receiver<String>,
     /// Longest wait for a word.
     patience: Duration,
+    /// Longest wait for its end.
+    end_within: Duration,
+    /// Number of its connection with the kernel, where that is known.
+    connection: Option<u32>,
     /// Why we ended it.
     why: Option<String>,
 }
@@ -137,6 +146,8 @@ impl Service {
                 child,
                 from,
                 patience: ANSWER,
+                end_within: END,
+                connection: None,
                 why: None,
             })),
         };
@@ -145,6 +156,7 @@ impl Service {
             "histogram": histogram, "volatile": device.volatile.0, "seed": asked.seed,
             "slow_motion": asked.slower,
         }))?;
+        service.line.lock().unwrap_or_else(PoisonError::into_inner).connection = connection_at(&service.place);
         service.answer_sooner(asked.sooner)?;
         watch(Arc::downgrade(&service.line));
         Ok(service)
@@ -198,7 +210,7 @@ impl Service {
     pub(crate) fn dead(&self) -> Option<String> {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         match line.child.try_wait() {
-            Ok(None) => None,
+            Ok(None) if line.to.is_some() => None,
             _ => Some(format!(
                 "the process that served LUN set `{}` is gone: {}",
                 self.set,
@@ -259,16 +271,53 @@ impl Line {
         self.to = None;
     }
 
+    /// How it ended, or that it does not: then the kernel is told to fail what waits for it.
     fn ended(&mut self) -> String {
-        match self.child.wait() {
-            Ok(_) if self.why.is_some() => format!(
+        match self.over() {
+            Ok(Some(_)) if self.why.is_some() => format!(
                 "{}\n  see what holds the machine up (`top`, `dmesg`), and run again",
                 self.why.clone().unwrap_or_default()
             ),
-            Ok(status) => format!("{status}\n  see the kernel log (dmesg) for who ended it, and run again"),
+            Ok(None) => format!(
+                "{}, and process {} does not end although it was killed\n  see the kernel log (dmesg) for the disk \
+                 that it waits for, and start the machine anew",
+                self.why.as_deref().unwrap_or("it does not serve any more"),
+                self.child.id()
+            ),
+            Ok(Some(status)) => format!("{status}\n  see the kernel log (dmesg) for who ended it, and run again"),
             Err(error) => error.to_string(),
         }
     }
+}
+
+impl Line {
+    /// Its end, if that comes in time. Who waits longer holds up the whole run; so nobody does that twice.
+    fn over(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let began = Instant::now();
+        loop {
+            let ended = self.child.try_wait()?;
+            if ended.is_some() {
+                return Ok(ended);
+            }
+            if began.elapsed() >= self.end_within {
+                break;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        self.end_within = Duration::ZERO;
+        if let Some(number) = self.connection.take() {
+            // Not there without fusectl: then what waits, waits.
+            let _ = std::fs::write(format!("/sys/fs/fuse/connections/{number}/abort"), "1");
+        }
+        Ok(None)
+    }
+}
+
+/// Number of the FUSE connection of what is mounted at a place: that of its device, which has no driver (major 0).
+fn connection_at(place: &Path) -> Option<u32> {
+    let device = std::fs::metadata(place).ok()?.dev();
+    let above = std::fs::metadata(place.parent()?).ok()?.dev();
+    (device != above && rustix::fs::major(device) == 0).then(|| rustix::fs::minor(device))
 }
 
 impl Drop for Service {
@@ -278,7 +327,7 @@ impl Drop for Service {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.to = None;
         let _ = line.child.kill();
-        let _ = line.child.wait();
+        let _ = line.over();
     }
 }
 
@@ -353,6 +402,8 @@ mod tests {
             from: lines(child.stdout.take().unwrap()),
             child,
             patience,
+            end_within: Duration::from_secs(60),
+            connection: None,
             why: None,
         }
     }
@@ -369,6 +420,31 @@ mod tests {
         let mut silent = line("exec sleep 100", Duration::from_millis(50));
         assert_eq!(silent.ask(&warm()), None);
         assert!(silent.ended().contains("did not answer"), "{:?}", silent.why);
+    }
+
+    #[test]
+    fn who_does_not_end_is_waited_for_no_longer_than_is_said() {
+        // Nothing that a test may start outlives a kill: this one was not killed.
+        let mut stays = line("exec sleep 100", Duration::from_secs(60));
+        stays.end_within = Duration::from_millis(20);
+        stays.why = Some("it was ended".into());
+        let said = stays.ended();
+        assert!(
+            said.starts_with("it was ended, and process") && said.contains("does not end"),
+            "{said}"
+        );
+        let _ = stays.child.kill();
+        let _ = stays.child.wait();
+        assert!(!stays.ended().contains("does not end"));
+    }
+
+    #[test]
+    fn a_directory_without_a_mount_has_no_connection() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("place");
+        assert_eq!(connection_at(&place), None);
+        std::fs::create_dir(&place).unwrap();
+        assert_eq!(connection_at(&place), None);
     }
 
     #[test]

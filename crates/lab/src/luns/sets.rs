@@ -5,6 +5,7 @@
 
 use crate::luns::faults::{DeviceFaults, Standing};
 use crate::luns::models::ModelledSet;
+use crate::luns::seeds::seed_of;
 use crate::luns::service::{self, Service, ToServe};
 use crate::progress::{Caller, Progress};
 use crate::writes::Writes;
@@ -183,7 +184,7 @@ impl LunSets {
             progress.doing(&format!("writing {} in full", path.display()));
             own.check()?;
             let step = journal.before(Undo::RemoveFile { path })?;
-            let seed = seed ^ u64::from(number);
+            let seed = seed_of(seed, &set.name, number.into());
             let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), &self.cancel)?;
             journal.made(step, file.identity)?;
             let facts = vec![
@@ -260,7 +261,7 @@ impl LunSets {
                 }
             };
             if !served {
-                self.renew(made, seed ^ nth as u64)?;
+                self.renew(made, seed_of(seed, set, nth as u64))?;
             }
             let lun = self.services.get(set).map(|service| service.lun(nth));
             if looped {
@@ -384,7 +385,7 @@ impl LunSets {
             let Lun::File(made) = lun else {
                 return Err(anyhow!("LUN set `{set}`: a model needs LUN files"));
             };
-            self.renew(made, seed ^ nth as u64)?;
+            self.renew(made, seed_of(seed, set, nth as u64))?;
             files.push(made.by_descriptor());
         }
         let to_serve = ToServe {

@@ -7,16 +7,17 @@
 
 use crate::group::changing::{Change, Changes, HowFar, Meanwhile, Moved};
 use crate::instances::others::{Followers, Others};
-use crate::instances::shares::Part;
+use crate::instances::shares::{self, Part};
 use crate::ports::PageEngine;
 use crate::signals::{self, SetWhenGone};
 use crate::trial::around::Around;
-use crate::trial::drive::{Driven, Paced};
+use crate::trial::drive::{Driven, Paced, SLICE_NS_UNTIMED};
 use anyhow::Context;
 use ledger::{Measure, Sample};
-use plan::{Phase, Rebalance};
+use plan::{Duration, Phase, Random, Rebalance};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::Outcome;
+use workloads::{Outcome, Pacing};
 
 /// What a phase has to tell besides the work it drove.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Told {
     pub(crate) measures: Vec<(Measure, f64)>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) invalid: Option<String>,
+    /// How far several instances worked at the same time, in work that had a time.
+    pub(crate) overlap: Option<f64>,
 }
 
 /// Work, change, work.
@@ -35,7 +38,7 @@ pub(crate) fn phase(
     seed: u64,
 ) -> anyhow::Result<(Driven, Told, Vec<Part>)> {
     let cancel = around.turn.cancel;
-    let paced = |time, nth| Paced::random(&asked.work, time, seed.wrapping_add(nth), cancel);
+    let paced = |time, nth| paced_window(&asked.work, time, seed.wrapping_add(nth), cancel);
     let before = others.with(paced(Some(asked.before), 0), cancel, |paced| Ok(paced.run(instance)?))?;
     signals::check(cancel)?;
     let change = stack.change(asked, seed)?;
@@ -76,8 +79,29 @@ pub(crate) fn phase(
         measures,
         samples,
         invalid: moved.unfinished,
+        overlap: overlap(&windows),
     };
     Ok((Driven::of(joined(whole)), told, parts(windows)))
+}
+
+/// Work of a window. All have slices of one width: the course of the phase is drawn as one, and a wider slice in it
+/// looks like a standstill.
+fn paced_window(work: &Random, time: Option<Duration>, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
+    let paced = Paced::random(work, time, seed, cancel);
+    let pacing = Pacing {
+        slice_ns: SLICE_NS_UNTIMED,
+        ..paced.pacing
+    };
+    Paced { pacing, ..paced }
+}
+
+/// How far several instances worked at the same time: the least of the windows that have a time.
+fn overlap([before, _, after]: &[Vec<Outcome>; 3]) -> Option<f64> {
+    let of = |window: &Vec<Outcome>| {
+        let parts = window.iter().map(|outcome| Part::of(&Driven::of(outcome.clone())));
+        shares::overlap(&parts.collect::<Vec<_>>())
+    };
+    (before.len() > 1).then(|| of(before).min(of(after)))
 }
 
 /// What all instances did in one window.
@@ -147,8 +171,15 @@ fn words(far: HowFar) -> String {
     format!(" · {share} % of {} moved{left}", plan::Bytes(all))
 }
 
-/// One outcome of windows that followed one another, their classes named after them.
+/// One outcome of windows that followed one another, their classes named after them. The fairest that can be told of
+/// sessions: the slowest did at least, and the fastest at most, so much in all windows.
 fn joined(windows: [Outcome; 3]) -> Outcome {
+    let worked_ns: u64 = windows.iter().map(|window| window.elapsed_ns).sum();
+    // A window's share of the processor counts for its own time.
+    let busy = windows
+        .iter()
+        .map(|window| Some(window.busy_share? * window.elapsed_ns as f64));
+    let busy: Option<f64> = busy.sum();
     let mut whole: Option<Outcome> = None;
     for (name, mut window) in ["before", "during", "after"].into_iter().zip(windows) {
         for class in &mut window.classes {
@@ -169,6 +200,79 @@ fn joined(windows: [Outcome; 3]) -> Outcome {
         whole.in_time_count += window.in_time_count;
         whole.in_time_units += window.in_time_units;
         whole.unsent += window.unsent;
+        whole.fairness.0 += window.fairness.0;
+        whole.fairness.1 += window.fairness.1;
     }
-    whole.expect("there are three windows")
+    let mut whole = whole.expect("there are three windows");
+    whole.busy_share = busy.map(|busy_ns| busy_ns / worked_ns.max(1) as f64);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(began: u64, ended: u64, busy_share: f64) -> Outcome {
+        Outcome {
+            began,
+            ended,
+            elapsed_ns: ended - began,
+            classes: Vec::new(),
+            slices: Vec::new(),
+            in_time_count: 0,
+            in_time_units: 0,
+            unsent: 0,
+            fairness: (2, 3),
+            sessions: 1,
+            cancelled: false,
+            busy_share: Some(busy_share),
+        }
+    }
+
+    #[test]
+    fn workers_are_as_busy_as_in_all_windows_together() {
+        let whole = joined([window(0, 100, 0.1), window(110, 410, 0.5), window(420, 520, 1.0)]);
+        let busy = whole.busy_share.unwrap();
+        assert!((busy - 0.52).abs() < 1e-9, "{busy}");
+        assert_eq!((whole.fairness, whole.elapsed_ns), ((6, 9), 520));
+        let mut unknown = window(110, 410, 0.5);
+        unknown.busy_share = None;
+        let whole = joined([window(0, 100, 0.1), unknown, window(420, 520, 1.0)]);
+        assert_eq!(whole.busy_share, None);
+    }
+
+    #[test]
+    fn instances_that_missed_each_other_in_a_window_are_seen() {
+        let both = |late| vec![window(0, 100, 0.5), window(late, 100, 0.5)];
+        let all = |after| [both(0), both(90), both(after)];
+        assert_eq!(overlap(&all(0)), Some(1.0), "the middle window has no time of its own");
+        assert_eq!(overlap(&all(50)), Some(0.5));
+        let alone = [0, 1, 2].map(|_| vec![window(0, 100, 0.5)]);
+        assert_eq!(overlap(&alone), None);
+    }
+
+    #[test]
+    fn slices_of_all_windows_are_equally_wide() {
+        let work = Random {
+            update_pct: 50,
+            scan_pct: 0,
+            scan_table_size: plan::Bytes(0),
+            sessions: 2,
+            work_unit: 1,
+            work_loop: 0,
+            redo_stress: plan::RedoStress::Lite,
+            outstanding: 1,
+            think_tm_frequency: 0,
+            think_tm_min: Duration(0),
+            think_tm_max: Duration(0),
+            hotspot: None,
+            hot_schema_frequency: 0,
+            rate: None,
+        };
+        let width = |time| paced_window(&work, time, 7, &Arc::default()).pacing.slice_ns;
+        let untimed = width(None);
+        for seconds in [1, 3, 600] {
+            assert_eq!(width(Some(Duration(seconds * 1_000_000_000))), untimed, "{seconds} s");
+        }
+    }
 }

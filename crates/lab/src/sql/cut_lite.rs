@@ -207,7 +207,7 @@ impl Cuttable for CutLite<'_> {
             Some(Err(error)) => error,
             _ => anyhow!("it said nothing"),
         };
-        let when = "SQLite stopped before it was stopped";
+        let when = "the SQLite process ended before the cut or kill";
         Err(told.unwrap_or_else(silent).context(when))
     }
 

@@ -125,14 +125,16 @@ impl Cuttable for CutServer {
         let mut connection = Connection::open(&self.address()?, &[])?;
         let mut kept = Kept::of(self.sessions);
         for (nth, table) in TABLES.iter().enumerate() {
-            for row in connection.run(&kept::select(table))? {
+            // A long study has more rows than one answer may hold.
+            connection.each_row(&kept::select(table), |row| -> anyhow::Result<()> {
                 let cell = |at: usize| row.get(at).and_then(Option::as_deref);
                 let wrong = || NotKept(format!("a row of {table} is none that was written: {row:?}"));
                 let number = |at: usize| cell(at).and_then(|text| text.parse::<u64>().ok());
                 let session = number(0).and_then(|number| u32::try_from(number).ok());
                 let (session, number) = session.zip(number(1)).ok_or_else(wrong)?;
                 kept.take(nth, session, number, cell(2).ok_or_else(wrong)?);
-            }
+                Ok(())
+            })?;
         }
         Ok(kept)
     }
@@ -181,5 +183,58 @@ fn session(mut connection: Connection, nth: u32, first: u64, moment: &Moment) ->
             }
             _ => return Ok(number - 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use databases::postgres;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn more_transactions_are_read_than_one_answer_holds() {
+        let install = match postgres::choose(None) {
+            Ok(install) => install,
+            Err(e) => {
+                assert!(std::env::var_os("CI").is_none(), "{e}: ./test installs it");
+                eprintln!("skipped: {e}; ./test installs it");
+                return;
+            }
+        };
+        let dir = tempfile::Builder::new().prefix("acs-").tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let mut cut = CutServer {
+            server: None,
+            install,
+            run_as: RunAs::choose(None).unwrap(),
+            data: dir.path().join("data"),
+            wal: None,
+            options: vec!["--no-sync".to_string()],
+            settings: Settings::default(),
+            private: dir.path().join("private"),
+            sessions: 1,
+            direct: false,
+            cancel: Arc::default(),
+        };
+        cut.make_anew().unwrap();
+        let rows = 60_000;
+        let mut connection = Connection::open(&cut.address().unwrap(), &[]).unwrap();
+        for table in TABLES {
+            let body = "left(repeat('0.' || n || '-', 300), 300)";
+            let made = format!("INSERT INTO {table} SELECT 0, n, {body} FROM generate_series(1, {rows}) n");
+            connection.run(&made).unwrap();
+        }
+        let kept = cut.kept().unwrap();
+        assert_eq!(kept.next(&vec![(1, 0)]), [rows + 1]);
+        let found = kept.against(&vec![(1, rows)], &Kept::of(1));
+        assert!(!found.is_loss() && found.acknowledged == rows, "{found:?}");
+        // A row that has no text of ours is told.
+        connection
+            .run(&format!("UPDATE {} SET body = 'x' WHERE number = {rows}", TABLES[1]))
+            .unwrap();
+        let found = cut.kept().unwrap().against(&vec![(1, rows)], &Kept::of(1));
+        assert!(found.is_loss(), "{found:?}");
+        cut.fall();
     }
 }

@@ -11,6 +11,7 @@ use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
+use crate::signals;
 use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
@@ -224,6 +225,20 @@ impl Lite {
         Ok((writer, readers))
     }
 
+    /// The only connection; its statements end when a signal comes.
+    fn checking(&mut self, name: &'static str) -> anyhow::Result<Session> {
+        let (settings, cancel) = (self.alone(), self.cancel.clone());
+        let mut session = self.base(name)?.place.connect(&settings)?;
+        session.interrupted_by(cancel)?;
+        Ok(session)
+    }
+
+    /// What was found, unless a signal has come: SQLite's error is then but its echo.
+    fn unless_ended<T, E: Into<anyhow::Error>>(&self, found: Result<T, E>) -> anyhow::Result<T> {
+        signals::check(&self.cancel)?;
+        found.map_err(Into::into)
+    }
+
     fn count(&mut self, counts: CacheCounts) {
         self.pages.hits += counts.hits;
         self.pages.misses += counts.misses;
@@ -308,10 +323,9 @@ impl Sql for Lite {
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
-        let settings = self.alone();
-        let session = self.base(ORDERS)?.place.connect(&settings)?;
-        let broken = sqlite::broken_conditions(&session, scale)?;
-        Ok(broken
+        let session = self.checking(ORDERS)?;
+        Ok(self
+            .unless_ended(sqlite::broken_conditions(&session, scale))?
             .into_iter()
             .map(|(number, _, count)| (number, count.unsigned_abs()))
             .collect())
@@ -426,13 +440,10 @@ impl Sql for Lite {
     }
 
     fn refreshed(&mut self) -> anyhow::Result<Vec<Held>> {
-        let settings = self.alone();
-        let session = self.base(QUESTIONS)?.place.connect(&settings)?;
+        let session = self.checking(QUESTIONS)?;
         let held = |table| sqlite::decision_support_checksums(&session, table);
-        Ok([Table::Orders, Table::LineItem]
-            .into_iter()
-            .map(held)
-            .collect::<Result<_, _>>()?)
+        let tables = [Table::Orders, Table::LineItem];
+        self.unless_ended(tables.into_iter().map(held).collect::<Result<_, _>>())
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {
@@ -517,4 +528,60 @@ where
     let work = workers.iter_mut().zip(parts).enumerate();
     let work = work.map(|(nth, (worker, part))| move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)));
     Ok(workloads::merge(on_threads(work)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    fn lite(dir: &std::path::Path) -> Lite {
+        Lite {
+            settings: Sqlite {
+                page: plan::Bytes(8192),
+                cache: plan::Bytes(8 << 20),
+                journal: Journal::Wal,
+                synchronous: Synchronous::Normal,
+                wal_autocheckpoint: 1000,
+            },
+            workers: 1,
+            askers: 1,
+            ground: Ground::Buffered(dir.to_path_buf()),
+            bases: BTreeMap::new(),
+            open: None,
+            pages: CacheCounts::default(),
+            io: IoCounts::default(),
+            temp: Temp::buffered(dir.to_path_buf()),
+            gone: IoCounts::default(),
+            storage_ns: 0,
+            seed: 1,
+            epoch_us: 0,
+            devices: Vec::new(),
+            cancel: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_the_checks_of_a_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut lite = lite(dir.path());
+        let scale = Scale::reduced(1).unwrap();
+        let cancel = lite.cancel.clone();
+        lite.load_orders(&scale, 1, &cancel).unwrap();
+        assert_eq!(lite.broken(&scale).unwrap(), []);
+        // Long enough to be ended, and short enough to come back where nothing ends it.
+        let long = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 3000000) \
+                    SELECT count(*) FROM n";
+        for name in [ORDERS, QUESTIONS] {
+            let session = lite.checking(name).unwrap();
+            cancel.store(true, Ordering::Relaxed);
+            assert!(session.sql().query_row(long, [], |_| Ok(())).is_err(), "{name}");
+            cancel.store(false, Ordering::Relaxed);
+        }
+        cancel.store(true, Ordering::Relaxed);
+        let interrupted = |error: anyhow::Error| error.to_string();
+        assert_eq!(lite.broken(&scale).map_err(interrupted), Err("interrupted".to_string()));
+        assert!(lite.refreshed().is_err_and(|error| error.to_string() == "interrupted"));
+        drop(lite);
+    }
 }

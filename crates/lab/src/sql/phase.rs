@@ -4,7 +4,7 @@
 
 use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
 use super::generator::Generator;
-use super::questions::{self, Known};
+use super::questions;
 use super::refresh::Refreshing;
 use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
@@ -27,8 +27,8 @@ pub(super) struct Work<'a> {
     pub(super) phase: &'a Phase,
     pub(super) ordinal: usize,
     pub(super) company: Option<Scale>,
-    /// What the same questions were answered before.
-    pub(super) known: Known,
+    /// Empties the page cache.
+    pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
     /// What makes new orders.
     pub(super) generator: Generator<'a>,
     /// Conditions broken before it.
@@ -69,6 +69,10 @@ impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         self.trial.stand.built.check()?;
         let refreshing = Refreshing::prepare(self.phase.kind.tpch(), &self.generator, sql)?;
+        if refreshing.is_some() {
+            // It read the tables.
+            (self.cold)()?;
+        }
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;
@@ -113,7 +117,7 @@ impl Work<'_> {
         if let Some(tpch) = self.phase.kind.tpch() {
             let asked = questions::rows(tpch, &acted.answered, std::mem::take(&mut acted.refreshes));
             let lost = refreshing.map_or(Ok(None), |refreshing| refreshing.judge(sql))?;
-            if let Some(why) = questions::judge(&asked, &self.known).or(lost) {
+            if let Some(why) = questions::judge(&asked).or(lost) {
                 done.seen.invalid = Some(why);
             }
             done.questions = Some(asked);

@@ -175,7 +175,7 @@ impl Managed {
         let version = connection.version_name()?;
         ensure!(
             connection.version()? >= 150_000,
-            "{address} is PostgreSQL {version}\n  Assay works with 15 and newer"
+            "{address} is PostgreSQL {version}\n  use a server of version 15 or newer"
         );
         Ok(Managed {
             server: None,
@@ -490,13 +490,16 @@ impl Sql for Managed {
         let begin = Instant::now();
         loop {
             for name in self.made.clone() {
-                let _ = self.drop_database(name);
+                // Each may wait as long as a connection may take.
+                if begin.elapsed() <= GIVE_UP_PATIENCE {
+                    let _ = self.drop_database(name);
+                }
             }
             if self.made.is_empty() {
                 return None;
             }
             if begin.elapsed() > GIVE_UP_PATIENCE {
-                let names = self.made.join(", ");
+                let names = std::mem::take(&mut self.made).join(", ");
                 return Some(format!(
                     "{} is left with what Assay made there, to be removed by DROP DATABASE: {names}",
                     self.address

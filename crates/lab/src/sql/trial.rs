@@ -65,12 +65,9 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         site.drop_caches(&[stand], &places)?;
         site.luns.warm(&stand.stack)?;
         let mut host = host(site, stand, (&devices, &places), server);
-        let known = match phase.kind.tpch() {
-            Some(_) => questions::known(ledger)?,
-            None => questions::Known::new(),
-        };
+        let cold = || site.drop_caches(&[stand], &places);
         let mut work = phase::Work {
-            known,
+            cold: &cold,
             generator: Generator {
                 limit: site.limit.as_ref(),
             },

@@ -6,8 +6,8 @@ use crate::full;
 use crate::group::changing::Changes;
 use crate::instances::others::Others;
 use crate::instances::process;
+use crate::instances::settled::Settled;
 use crate::instances::shares::{self, Part};
-use crate::instances::wire::Settled;
 use crate::moves::rebalance::{self, Told};
 use crate::ports::PageEngine;
 use crate::signals;
@@ -95,7 +95,8 @@ impl<'a> Loaded<'a> {
         self.expect(phase);
         let mut told = Told::default();
         let mut each = Vec::new();
-        let before = self.shares();
+        let knows_peak = !self.others.is_none() && process::forget_peak();
+        let before = self.shares(knows_peak);
         self.others.read_clocks()?;
         let mut piece = self.observed(End::Always, |instance, others| {
             let (driven, beside, parts) = work(instance, others, around, (ordinal, changes))?;
@@ -103,10 +104,9 @@ impl<'a> Loaded<'a> {
             Ok(driven)
         })?;
         if !each.is_empty() {
-            let timed = phase.time.is_some();
             let bound_ns = self.others.clock_bound_ns()?;
-            let after = self.shares();
-            piece.instances = shares::told(&each, (&before, &after), (timed, bound_ns), &mut piece.seen);
+            let after = self.shares(knows_peak);
+            piece.instances = shares::told(&each, (&before, &after), (told.overlap, bound_ns), &mut piece.seen);
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);
@@ -205,13 +205,13 @@ impl<'a> Loaded<'a> {
     }
 
     /// What each instance has counted and taken, this one first; nothing where it is alone.
-    fn shares(&self) -> Vec<Settled> {
+    fn shares(&self, knows_peak: bool) -> Vec<Settled> {
         if self.others.is_none() {
             return Vec::new();
         }
         let own = Settled {
             counters: self.instance.counters(),
-            ..process::taken()
+            ..process::taken(knows_peak)
         };
         [vec![own], self.others.settled()].concat()
     }
@@ -251,8 +251,13 @@ fn work(
     }
     let (driven, mut theirs) = others.with(paced, around.turn.cancel, own)?;
     theirs.insert(0, driven);
-    let each = theirs.iter().map(Part::of).collect();
-    Ok((Driven::together(theirs), Told::default(), each))
+    let each: Vec<Part> = theirs.iter().map(Part::of).collect();
+    // Work without a time ends when it is done, and that is a part of the result.
+    let told = Told {
+        overlap: phase.time.map(|_| shares::overlap(&each)),
+        ..Told::default()
+    };
+    Ok((Driven::together(theirs), told, each))
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number

@@ -110,9 +110,9 @@ pub struct Counters {
     pub unflushed_bytes: u64,
     /// Bytes that went from a write cache to where they stay.
     pub destaged_bytes: u64,
-    /// Time requests were held back by a limit on rate.
+    /// Time requests were held back by a limit on rate, or waited for a processor of the device.
     pub held_ns: u64,
-    /// Requests that such a limit held back by each of [`HELD_LONG_NS`] or more.
+    /// Requests that were held back so by each of [`HELD_LONG_NS`] or more.
     pub held_long: [u64; HELD_LONG_NS.len()],
     /// Of them, reads.
     pub held_long_reads: [u64; HELD_LONG_NS.len()],

@@ -62,6 +62,8 @@ pub struct Ssd {
     buffered: BinaryHeap<Reverse<Nanos>>,
     bus_until: Nanos,
     acknowledged_by: Nanos,
+    /// Written bytes that a cut has taken from the buffer.
+    lost_bytes: u64,
     waiting: Waiting,
 }
 
@@ -86,6 +88,7 @@ impl Ssd {
             buffered: BinaryHeap::new(),
             bus_until: 0,
             acknowledged_by: 0,
+            lost_bytes: 0,
             waiting: Waiting::default(),
         }
     }
@@ -166,6 +169,13 @@ impl Ssd {
         die.programs_until
     }
 
+    /// Bytes that lie in the buffer.
+    fn buffered_bytes(&self) -> u64 {
+        let left = self.buffered.iter().filter(|end| end.0 > self.waiting.now).count() as u64;
+        let written = self.waiting.counters.write_bytes - self.lost_bytes;
+        (left * u64::from(self.parameters.unit_bytes)).min(written)
+    }
+
     /// When all that was acknowledged is programmed.
     fn programmed_at(&self) -> Nanos {
         self.buffered.iter().map(|end| end.0).max().unwrap_or(0)
@@ -194,11 +204,10 @@ impl DeviceModel for Ssd {
     left_to_waiting!(next, advance, answer_sooner);
 
     fn counters(&self) -> Counters {
-        let left = self.buffered.iter().filter(|end| end.0 > self.waiting.now).count() as u64;
-        let left = (left * u64::from(self.parameters.unit_bytes)).min(self.waiting.counters.write_bytes);
+        let left = self.buffered_bytes();
         Counters {
             unflushed_bytes: if self.parameters.protected { 0 } else { left },
-            destaged_bytes: self.waiting.counters.write_bytes - left,
+            destaged_bytes: self.waiting.counters.write_bytes - self.lost_bytes - left,
             ..self.waiting.counters
         }
     }
@@ -207,6 +216,9 @@ impl DeviceModel for Ssd {
     /// protected one has been.
     fn power_cycle(&mut self, now: Nanos) {
         self.waiting.now = now;
+        if !self.parameters.protected {
+            self.lost_bytes += self.buffered_bytes();
+        }
         self.buffered.clear();
         for die in &mut self.dies {
             (die.programs_until, die.reads_until) = (0, 0);

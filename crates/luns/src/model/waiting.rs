@@ -42,7 +42,7 @@ impl Waiting {
         }
     }
 
-    /// A limit holds a request back so long.
+    /// A limit holds a request back so long, or it waits for a processor.
     pub(super) fn held(&mut self, ask: &Ask, held_ns: Nanos) {
         self.counters.held_ns += held_ns;
         for (nth, long_ns) in HELD_LONG_NS.into_iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::error::LunError;
 use fuser::Errno;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,6 +27,9 @@ const BUFFER: u64 = WRITE_MAX as u64 + 2 * BLOCK;
 
 /// A read is tried so often while writes go home beside it; then they wait.
 const TRIES: usize = 4;
+
+/// Units of a LUN share so many locks.
+const UNIT_LOCKS: usize = 64;
 
 /// What a cut has left is written in pieces of at most this many bytes.
 const RUN: usize = 1 << 20;
@@ -55,6 +58,8 @@ pub(super) struct Files {
     cached: bool,
     pub(super) faults: Faults,
     reduction: Option<Reduction>,
+    /// Whose turn it is to change a unit that is reduced, by a hash of its place; taken after `homeward`.
+    units: [Mutex<()>; UNIT_LOCKS],
     buffers: Mutex<Vec<Memory>>,
     /// How often the power went off or on: it is on while this is even.
     power: AtomicU64,
@@ -148,6 +153,7 @@ impl Files {
             cached,
             faults: Faults::default(),
             reduction: None,
+            units: std::array::from_fn(|_| Mutex::default()),
             buffers: Mutex::default(),
             power: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
@@ -162,6 +168,19 @@ impl Files {
 
     pub(super) fn reduced(&self) -> Option<Reduced> {
         self.reduction.as_ref().map(Reduction::reduced)
+    }
+
+    /// Locks of the units that a write changes: what is read back after it is the newest that anybody wrote there.
+    fn units_of(&self, lun: u16, changed: &std::ops::Range<u64>) -> Vec<MutexGuard<'_, ()>> {
+        let Some(reduction) = &self.reduction else {
+            return Vec::new();
+        };
+        let size = reduction.unit_bytes();
+        let units = changed.start / size..changed.end.div_ceil(size);
+        let lock = |nth: u64| (nth as usize).wrapping_add(usize::from(lun)) % UNIT_LOCKS;
+        // Each once, and in one order, so that no two writers wait for each other.
+        let locks: BTreeSet<usize> = units.take(UNIT_LOCKS).map(lock).collect();
+        locks.into_iter().map(|nth| locked(&self.units[nth])).collect()
     }
 
     /// Looks at the units that a write has changed; `around` holds what was written, from `from` on, and what lies
@@ -306,6 +325,8 @@ impl Files {
 
     /// Writes to the LUN file.
     fn store(&self, lun: u16, offset: u64, data: &[u8]) -> Result<(), Errno> {
+        let changed = offset..offset + data.len() as u64;
+        let _turn = self.units_of(lun, &changed);
         let mut buffer = self.buffer()?;
         let from = offset / BLOCK * BLOCK;
         let end = (offset + data.len() as u64).next_multiple_of(BLOCK);
@@ -318,7 +339,6 @@ impl Files {
         }
         span[at..at + data.len()].copy_from_slice(data);
         write_all(&of.fd, from, span)?;
-        let changed = offset..offset + data.len() as u64;
         let reduced = self.reduce(lun, from, buffer.bytes(0, (end - from) as usize), changed);
         self.give_back(buffer);
         reduced

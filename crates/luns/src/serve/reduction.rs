@@ -31,7 +31,8 @@ impl ReductionSpec {
     }
 }
 
-/// Bytes of what was ever written, by what became of them.
+/// Bytes of units that were ever written to, by what became of them. A unit counts whole from its first write on, with
+/// what the LUN file held in the rest of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reduced {
     /// On LUNs that keep it as it was written.

@@ -22,9 +22,14 @@ const CUT_DATA: Bytes = Bytes::mib(16);
 /// 16,000 operations a second of one process are in reach; more is a slip of the pen.
 const RATE_MAX: f64 = 1e7;
 
+/// Whether a stack is a server that is there already.
+pub(super) fn is_server(stack: &WrittenStack) -> bool {
+    stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Server)
+}
+
 /// What `[files]` means on a stack.
 pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Settle<'_>) -> Files {
-    let there = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Server);
+    let there = is_server(stack);
     let protocol = w.protocol().or_if(there, Protocol::Nfs3).value();
     let transfer = w.transfer();
     let is_odd = |size: Bytes| !size.0.is_multiple_of(KIB) || !transfer.limits.hold(&size);
@@ -48,10 +53,14 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
     }
 }
 
-/// What a phase asks for.
-pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut Settle<'_>) -> Serving {
+/// What a phase asks for. `is_server`: of servers that are there already.
+pub(super) fn serving(
+    phase: &WrittenPhase,
+    (files, is_server): (&WrittenFiles, bool),
+    settle: &mut Settle<'_>,
+) -> Serving {
     // By system calls a session is a thread.
-    let sessions = match files.protocol().value() {
+    let sessions = match files.protocol().or_if(is_server, Protocol::Nfs3).value() {
         Protocol::Posix => case::THREADS,
         Protocol::Nfs3 => case::CLIENTS,
     };

@@ -45,7 +45,8 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             PhaseWord::Tpch => (PhaseKind::Tpch(questions::tpch(phase, &asked, settle)), None),
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
             PhaseWord::Files => {
-                let serving = files::serving(phase, &written.files, settle);
+                let is_server = !written.stacks.is_empty() && written.stacks.iter().all(files::is_server);
+                let serving = files::serving(phase, (&written.files, is_server), settle);
                 (PhaseKind::Files(serving), Some(case::POINT_TIME))
             }
             PhaseWord::PowerCut | PhaseWord::Kill => {

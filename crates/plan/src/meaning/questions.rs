@@ -56,9 +56,11 @@ impl Loaded {
 
 pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_>) -> Tpch {
     let limit = phase.limit();
-    if let Some(at) = limit.written.filter(|at| at.value.0 == 0) {
-        let cure = format!("write {}", limit.example());
-        settle.findings.add(&at.span, "no question is answered in 0s", cure);
+    if let Some(at) = limit.outside() {
+        let message = format!("`limit` cannot be {}: it is {}", at.value, limit.limits);
+        settle
+            .findings
+            .add(&at.span, message, format!("write {}", limit.example()));
     }
     let questions = questions(phase, settle);
     Tpch {

@@ -205,6 +205,10 @@ pub(super) fn fits(
             Bytes(total),
             Bytes(least)
         );
-        findings.add(span, message, "make them larger: size = \"320MiB\" or more");
+        findings.add(
+            span,
+            message,
+            "make the LUNs larger, or give the set more of them; a snapshot halves the room",
+        );
     }
 }

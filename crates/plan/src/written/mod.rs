@@ -80,7 +80,8 @@ written! {
         /// the number of blocks is fixed after the second one, by the time that it took: as many as the time limit
         /// holds, set-up included, even, 4 to 64. Not with `blocks`
         fill_time: bool = (false);
-        /// root of all random numbers. `"auto"`: drawn anew for each run, and recorded; `assay run --seed` says it too
+        /// root of all random numbers. `"auto"`: Assay draws it for each run and records it; `assay run --seed`
+        /// overrides this key
         seed: u64 | "auto" = (None);
         /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks
         io: IoMethod = (IoMethod::Auto);
@@ -110,9 +111,9 @@ written! {
     struct WrittenMemory of EngineWord {
         /// memory of each stack: engine cache, page cache and the engine's own maps. `"none"`: measured, not bounded
         budget: Bytes | "none" = (None);
-        /// a phase that the page cache served is shown and not ranked, for it says nothing of the storage. With `true`
-        /// it is ranked where the budget was enforced and kept: the question is then what a stack makes of memory and
-        /// storage together. Needs a `budget`
+        /// `false`: a phase that the page cache served is shown and not ranked, because it does not measure the
+        /// storage. `true`: Assay ranks it if the budget was enforced and kept. The result is then that of memory and
+        /// storage together. It needs a `budget`
         rank_cached: bool = (false);
     }
 }
@@ -139,7 +140,8 @@ pub(crate) const ON_DIRECTORY: Bytes = Bytes::mib(1024);
 written! {
     /// `files` of a LUN set.
     struct WrittenLunFiles of EngineWord {
-        /// of each file: whole blocks of 4 KiB. XFS needs 300 MiB, btrfs 128 MiB
+        /// size of each file, in whole blocks of 4 KiB. XFS needs 300 MiB, btrfs and ZFS 128 MiB, a disk group 64 MiB
+        /// or 32 allocation units, whichever is more
         size: Bytes = (else "*required* with files", in Bytes::mib(1)..=Bytes(1 << 50));
         /// files in the set
         count: u64 = (1, in 1..=256);
@@ -369,7 +371,7 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
     } else if !files && !devices {
         findings.add(
             &span,
-            "this LUN set is made of nothing",
+            "this LUN set has neither `files` nor `devices`",
             format!("write {FILES}, or devices = [\"/dev/...\"]"),
         );
     }

@@ -6,7 +6,7 @@
 use super::fault::{WrittenFault, read as read_faults};
 use super::files::{Load, Mixed, SizesOf};
 use super::section::Section;
-use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, RunWord, Word};
+use super::value::{At, Numbers, PhaseWord, RunWord, Word};
 use crate::error::{Findings, Span};
 use crate::study::{Company, FileArrival, FileMix, FileSteps, Home, Limit, LimitOf, RedoStress, TpchText};
 use crate::units::{Bytes, Duration, Rate, Share};
@@ -53,8 +53,8 @@ pub(crate) mod case {
 written! {
     /// `[[phase]]`.
     struct WrittenPhase of PhaseWord {
-        /// when it ends, besides running out of work; of a load curve, each step; of file serving, each point. Not of
-        /// an ageing, a copy, a rebalance or a bulk load
+        /// longest time of the phase; of each step of a load curve; of each point of file serving. Not of `age`,
+        /// `copy`, `rebalance`, `bulk`, `tpch`, `power_cut` and `kill`
         time: Duration | "none" = (None, "random without `work_loop`, tpcc, redo" => Some(case::WORK_TIME),
             "files" => Some(case::POINT_TIME));
         /// idle time before it begins: devices write out what their caches hold, cool down and save up
@@ -145,11 +145,11 @@ written! {
         passes: u64 [Age] = (1, in 1..=100);
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
-        /// a rest before the ageing, about as long as the ageing takes. After it come the random work and the scans
-        /// that are held `against` a phase before, once more, as "NAME control": what time alone does
+        /// a rest before the ageing, about as long as the ageing. After the rest, Assay runs the later scans and random
+        /// phases that have `against` once more, as "NAME control". They show the effect of time alone
         control: Duration [Age] = "";
-        /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
-        /// the aged scan
+        /// an earlier phase of the same kind (`random`, `scan`, `age`, `copy`, `tpcc`, `tpch`, `bulk`). Assay compares
+        /// the stacks' changes since then: `against = "fresh scan"` on the aged scan
         against: String [Tpcc, Tpch, Bulk, Random, Scan, Age, Copy] = "";
         /// every how many operations of a session goes to the first schema, whatever schema it serves; 0: none. It
         /// needs `workers = 1`, for a schema belongs to one worker
@@ -177,7 +177,7 @@ written! {
         /// with a subquery or a join for each row
         text: TpchText [Tpch] = (TpchText::Grouped);
         /// the most that one question may take: past it the phase ends and does not count
-        limit: Duration [Tpch] = (Duration::minutes(10));
+        limit: Duration [Tpch] = (Duration::minutes(10), in Duration::seconds(1)..=Duration::minutes(24 * 60));
         /// pairs of refresh functions after the questions: each inserts a thousandth of the orders anew
         /// with their lines, and deletes them again
         refresh: u64 [Tpch] = (0, in 0..=64);
@@ -216,7 +216,7 @@ written! {
         data_per_load: Bytes [Files] = (Bytes(100_000));
         /// bytes of data, the same at each load; not with `data_per_load`
         data_size: Bytes [Files, PowerCut, Kill] = "by `data_per_load`; under a cut or a kill `\"16MiB\"`";
-        /// of the files; the others lie there
+        /// share of the files that users work on; nobody opens the others
         accessed: Share [Files, PowerCut, Kill] = (Share(0.1), in Share(0.0)..=Share(1.0),
             "with `build`, `work`, a cut or a kill" => case::ALL);
         /// of files: `"sfs97"`, one size, or sizes with whole percents: `[["1KiB", 33], ["16KiB", 67]]`; whole KiB
@@ -227,13 +227,13 @@ written! {
         files_per_directory: u64 [Files, PowerCut, Kill] = (30, in 1..=100_000,
             "of `build`" => case::BUILD_DIRECTORY, "of `fileserver`" => case::FILESERVER_DIRECTORY,
             "of `varmail` and `webserver`" => case::MAIL_DIRECTORY);
-        /// of lookups: names that are not there
+        /// share of lookups that ask for a name that does not exist
         lookups_failed: Share [Files, PowerCut, Kill] = (Share(0.35), in Share(0.0)..=Share(1.0),
             "with `build` and `work`" => case::NONE);
-        /// of writes: they append; the others overwrite
+        /// share of writes that append to the file; the others overwrite
         append: Share [Files, PowerCut, Kill] = (Share(0.7), in Share(0.0)..=Share(1.0),
             "with `build` and `work`" => case::NONE);
-        /// of writes: they ask for FILE_SYNC; the others are kept by the mix's commits
+        /// share of writes that ask for FILE_SYNC; a later `commit` makes the others durable
         stable: Share [Files, PowerCut, Kill] = (Share(0.0), in Share(0.0)..=Share(1.0), "of `sfs93`" => case::ALL);
         with {
             /// The header.
@@ -319,18 +319,13 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWord>> {
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
-        && PHASES_TO_COME.contains(&word.as_ref())
+        && word == "load"
     {
         let cure = format!(
-            "this version runs {}; {} come later",
-            PhaseWord::listed(),
-            PHASES_TO_COME.join(", ")
+            "for a load curve write users = [1, 4, 16] in a phase of kind tpcc; this version runs {}",
+            PhaseWord::listed()
         );
-        findings.add(
-            &value.span(),
-            format!("phases of kind \"{word}\" are not in this version"),
-            cure,
-        );
+        findings.add(&value.span(), "`load` is not a kind of phase", cure);
         return None;
     }
     s.require(

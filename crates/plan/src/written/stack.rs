@@ -5,7 +5,7 @@
 
 use super::engine::{self, WrittenEngine};
 use super::section::Section;
-use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
+use super::value::{At, Options, StackWord, Word};
 use super::volume::WrittenVolume;
 use super::zfs::WrittenZfs;
 use crate::error::{Findings, Span};
@@ -27,16 +27,16 @@ written! {
         /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own, for
         /// `lvm` and `md` as many as their layout needs; for ZFS see `redo_as`
         redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = (None);
-        /// LUN set of the temporary files of PostgreSQL or SQLite, neither that of `data` nor of `redo`; made like that
-        /// of `data`: one LUN with a file system of the same kind, or a disk group of its own. `"none"`: beside the
-        /// data
+        /// LUN set of the temporary files of PostgreSQL or SQLite, not that of `data` or `redo`. It is made like that
+        /// of `data`: one LUN with a file system of the same kind, a volume with the same layout, or a disk group. It
+        /// needs a phase of kind `tpch`. `"none"`: beside the data
         temp: String | "none" [Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md] = (None);
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
         access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = (Access::Direct,
             "with PostgreSQL or under a file server" => Access::Buffered);
         /// instances of the page engine that share the stack, each in a process of its own ([instances](instances.md)).
-        /// Not on ZFS in user space
+        /// On ZFS write `via = "kernel"` or `"fuse"`
         instances: u64 [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] =
             (else "`count` of `[instances]`", in 1..=64);
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
@@ -159,20 +159,21 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = format!("this version builds {}", StackWord::listed());
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
-        && STACKS_TO_COME.contains(&word.as_ref())
+        && word == "nfs"
     {
-        let cure = format!("{built}; {} come later", STACKS_TO_COME.join(", "));
-        findings.add(
-            &value.span(),
-            format!("stacks of kind \"{word}\" are not in this version"),
-            cure,
-        );
+        let cure = "serve the files of other stacks: [files] with protocol = \"nfs3\"; for a server that you have: \
+                    kind = \"server\", url = \"nfs://HOST/EXPORT\"";
+        findings.add(&value.span(), "`nfs` is not a kind of stack", cure);
         return None;
     }
-    s.require("kind", &format!("say what is built: kind = \"xfs\"; {built}"), findings)
+    let built = StackWord::listed();
+    s.require(
+        "kind",
+        &format!("say what is built: kind = \"xfs\"; this version builds {built}"),
+        findings,
+    )
 }
 
 /// Keys that stand in a stack of a kind that has no use for them.

@@ -430,7 +430,7 @@ pub(crate) enum VolumeTop {
     None,
 }
 
-words!(VolumeTop, "what stands on a volume",
+words!(VolumeTop, "a file system of a volume",
     "ext4" => VolumeTop::Ext4, "xfs" => VolumeTop::Xfs, "none" => VolumeTop::None);
 
 /// `kind` of a stack.
@@ -507,8 +507,3 @@ pub(crate) enum FaultWord {
 
 words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => FaultWord::Slow,
     "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);
-
-/// Words known to the design of the language, not to this version.
-pub(crate) const STACKS_TO_COME: &[&str] = &["nfs"];
-/// As above, of phases.
-pub(crate) const PHASES_TO_COME: &[&str] = &["load"];

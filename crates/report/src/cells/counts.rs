@@ -13,6 +13,9 @@ pub(crate) const NEW_ORDER: &str = "new order";
 /// What is compared with a budget is counted in batches.
 pub(crate) const BUDGET_SLACK: f64 = 1.02;
 
+/// A smaller share of temporary files does not change a ratio of bytes.
+const TEMPORARY_SHARE_MAX: f64 = 0.01;
+
 /// What the engine asks of storage to read.
 pub(crate) const READS_ASKED: [Measure; 1] = [Measure::EngineReadBytes];
 
@@ -55,6 +58,17 @@ impl Seen {
     /// Bytes that the engine asked of storage, both directions.
     pub(crate) fn asked_bytes(&self) -> Option<f64> {
         self.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat())
+    }
+
+    /// The same, if it is all that devices were asked for: not beside temporary files, which a database counts apart.
+    pub(crate) fn all_asked_bytes(&self) -> Option<f64> {
+        self.asked_bytes().filter(|_| !self.temporary_weighs())
+    }
+
+    /// Whether temporary files are more than a hundredth of what the database asked for beside them.
+    pub(crate) fn temporary_weighs(&self) -> bool {
+        let temporary = self.get(Measure::DatabaseTempBytes).unwrap_or(0.0);
+        temporary > TEMPORARY_SHARE_MAX * self.asked_bytes().unwrap_or(0.0)
     }
 
     /// Bytes that the lowest devices moved, both directions.

@@ -111,7 +111,9 @@ impl Inflation {
 }
 
 fn inflated(runs: &[&Seen], asked: [&[Measure]; 2], device: [Measure; 2]) -> Option<Inflated> {
-    let enough = |run: &&Seen| run.sum(asked[1]).is_some_and(|bytes| bytes >= ASKED_BYTES_MIN);
+    let much = |run: &&Seen| run.sum(asked[1]).is_some_and(|bytes| bytes >= ASKED_BYTES_MIN);
+    // Devices moved temporary files too, and nobody asked for them here.
+    let enough = |run: &&Seen| much(run) && !run.temporary_weighs();
     if !runs.iter().all(enough) {
         return None;
     }

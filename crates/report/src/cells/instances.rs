@@ -63,7 +63,8 @@ fn of(number: u32, runs: &[&Seen]) -> InstanceFigures {
         commits_per_s: figure(|row| over(Some(row.commits as f64), Some(seconds(row)))),
         redo_bytes_per_s: figure(|row| over(Some(row.redo_bytes as f64), Some(seconds(row)))),
         cpu_us_per_operation: figure(|row| over(Some(row.cpu_ns as f64 / 1e3), Some(row.operations as f64))),
-        memory_bytes_peak: figure(|row| Some(row.memory_bytes_peak as f64)),
+        // 0: not known.
+        memory_bytes_peak: figure(|row| Some(row.memory_bytes_peak as f64).filter(|bytes| *bytes > 0.0)),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Takes what was seen in each block, gives a [`Cell`]: figures with their range. All rates are from phase totals,
 //! drain included. Prevents: a rate that leaves out the time until the data was really on the device.
 
+pub(crate) mod answers;
 pub(crate) mod bulk;
 pub(crate) mod counts;
 pub(crate) mod inflation;
@@ -210,9 +211,9 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         overwritten_share: runs.figure(Seen::overwritten_share),
         latency: of_stamp(kind_row(phase.kind).stamp, runs)?,
         device_bytes_per_operation: runs.figure(|run| over(run.moved_bytes(), run.operations())),
-        device_bytes_per_asked_byte: runs.figure(|run| over(run.moved_bytes(), run.asked_bytes())),
+        device_bytes_per_asked_byte: runs.figure(|run| over(run.moved_bytes(), run.all_asked_bytes())),
         cpu_us_per_operation: runs.figure(|run| over(busy_us(run), run.operations())),
-        cpu_us_per_megabyte: runs.figure(|run| over(busy_us(run), run.asked_bytes().map(|bytes| bytes / 1e6))),
+        cpu_us_per_megabyte: runs.figure(|run| over(busy_us(run), run.all_asked_bytes().map(|bytes| bytes / 1e6))),
         cpu_idle_share: runs.measured(Measure::CpuIdleShare),
         memory_bytes_peak: runs.figure(Seen::memory_peak),
         memory_budget_bytes: runs.iter().find_map(|run| run.get(Measure::MemoryBudgetBytes)),

@@ -97,9 +97,12 @@ impl Provenance {
             .iter()
             .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
             .fold(1.0, f64::max);
-        let direction = |asked: Option<f64>, near, low: Option<f64>| Direction {
+        let temporary = Temporary {
+            bytes: total(&[Measure::DatabaseTempBytes]).filter(|_| seen.iter().any(|run| run.temporary_weighs())),
+        };
+        let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure| Direction {
             origin: match asked {
-                Some(asked) => label(asked, asked / squeezed, floor, low),
+                Some(asked) => temporary.label(total(&[apart]), low, |low| label(asked, asked / squeezed, floor, low)),
                 None if seen.is_empty() => Origin::None,
                 None => Origin::Untold,
             },
@@ -116,11 +119,17 @@ impl Provenance {
         let served = hits.zip(ahead).map(|(hits, ahead)| (hits - ahead).max(0.0));
         Provenance {
             arc_share: served.zip(accesses).map(|(served, all)| served / all),
-            reads: direction(read, total(&[Measure::NearReadBytes]), total(&[Measure::LowReadBytes])),
+            reads: direction(
+                read,
+                total(&[Measure::NearReadBytes]),
+                total(&[Measure::LowReadBytes]),
+                Measure::TempDeviceReadBytes,
+            ),
             writes: direction(
                 written,
                 total(&[Measure::NearWriteBytes]),
                 total(&[Measure::LowWriteBytes]),
+                Measure::TempDeviceWriteBytes,
             ),
         }
     }
@@ -215,6 +224,26 @@ impl Direction {
     }
 }
 
+/// Temporary files of a database, which devices move and which are not among what it asked for.
+struct Temporary {
+    /// Bytes written to them; `None` where they weigh nothing.
+    bytes: Option<f64>,
+}
+
+impl Temporary {
+    /// The label by what devices moved, without temporary files. `apart`: what the devices of their own moved. Beside
+    /// the data they are anything between nothing and all; where that decides, nobody knows.
+    fn label(&self, apart: Option<f64>, low: Option<f64>, label: impl Fn(Option<f64>) -> Origin) -> Origin {
+        let without = |bytes: f64| label(low.map(|low| (low - bytes).max(0.0)));
+        match (self.bytes, apart) {
+            (None, _) => label(low),
+            (Some(_), Some(apart)) => without(apart),
+            (Some(beside), None) if without(beside) == label(low) => label(low),
+            (Some(_), None) => Origin::Untold,
+        }
+    }
+}
+
 fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
     if asked < floor {
         return Origin::None;
@@ -230,6 +259,18 @@ fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_files_prove_nothing_of_the_data() {
+        let of = |temporary: Option<f64>, apart: Option<f64>, low: f64| {
+            Temporary { bytes: temporary }.label(apart, Some(low), |low| label(100e6, 100e6, 1e6, low))
+        };
+        assert_eq!(of(None, None, 95e6), Origin::Device);
+        assert_eq!(of(Some(30e6), None, 100e6), Origin::Untold, "70 or 100 of 100 MB");
+        assert_eq!(of(Some(30e6), Some(30e6), 100e6), Origin::Mixed, "70 of 100 MB");
+        assert_eq!(of(Some(30e6), None, 125e6), Origin::Device, "at least 95 of 100 MB");
+        assert_eq!(of(Some(30e6), None, 5e6), Origin::Cache);
+    }
 
     #[test]
     fn labels_follow_the_thresholds() {

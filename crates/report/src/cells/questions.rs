@@ -107,16 +107,26 @@ impl QuestionsFigures {
             scale: first.scale,
             text: first.text.clone(),
             geometric_mean_s: runs.figure(|run| run.questions.as_ref().and_then(geometric_mean_s)),
-            cpu_s_per_question: runs.figure(|run| over(run.get(Measure::CpuBusyNs).map(|ns| ns / 1e9), asked(run))),
+            cpu_s_per_question: runs.figure(|run| {
+                let busy = run.get(Measure::CpuBusyNs).filter(|_| !refreshes(run));
+                over(busy.map(|ns| ns / 1e9), asked(run))
+            }),
             temp_bytes: runs.measured(Measure::DatabaseTempBytes),
             temp_blocks_per_byte: runs.figure(|run| per_temp_byte(run, Measure::DatabaseTempBlockBytes)),
-            written_per_temp_byte: runs.figure(|run| per_temp_byte(run, Measure::LowWriteBytes)),
+            written_per_temp_byte: runs
+                .figure(|run| per_temp_byte(run, Measure::LowWriteBytes).filter(|_| !refreshes(run))),
             temp_device_share: runs.figure(|run| per_temp_byte(run, Measure::TempDeviceWriteBytes)),
             questions: questions.into_iter().map(|one| question(one, runs)).collect(),
             by_users: steps.into_iter().map(|users| of_users(users, runs)).collect(),
             refresh: (!first.refreshes.is_empty()).then(|| refresh(runs)),
         })
     }
+}
+
+/// Whether the phase had refresh functions: what was counted then is theirs, too.
+fn refreshes(run: &Seen) -> bool {
+    let asked = run.questions.as_ref();
+    asked.is_some_and(|asked| !asked.refreshes.is_empty())
 }
 
 /// Bytes of a measure for each byte that the database wrote to temporary files.

@@ -14,6 +14,12 @@ use crate::ranking::{pairs, refusals};
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Ratios of ours that are shown beside one of a publication; a study maps a few.
+const RATIOS_MAX: usize = 256;
+/// A longer table of pairs maps nothing: no study writes one, and it is read for each row of capacity.
+const PAIRS_BYTES_MAX: usize = 64 << 10;
 
 /// A publication beside what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -183,9 +189,8 @@ pub(crate) fn capacity_of(book: &Book, stack: &str) -> Vec<f64> {
     let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
         return Vec::new();
     };
-    let map = Map::of(book);
-    let theirs = map.stacks.iter().find(|(ours, _)| ours == stack);
-    let of = theirs.map_or(&[][..], |(_, theirs)| source.capacity(theirs));
+    let stacks = pairs_of(book.setting("published.stacks"), |ours| ours == stack);
+    let of = stacks.first().map_or(&[][..], |(_, theirs)| source.capacity(theirs));
     of.to_vec()
 }
 
@@ -196,35 +201,39 @@ struct Map {
 }
 
 impl Map {
+    /// Of what the study has itself: a pair of anything else could not be measured.
     fn of(book: &Book) -> Map {
-        let pairs = |key: &str| {
-            let text = (book.setting(key)).map_or(String::new(), |pairs| format!("pairs = {pairs}"));
-            let table: toml::Table = toml::from_str(&text).unwrap_or_default();
-            let pairs = table.get("pairs").and_then(|value| value.as_table());
-            let one = |(ours, theirs): (&String, &toml::Value)| Some((ours.clone(), theirs.as_str()?.to_string()));
-            pairs.map_or_else(Vec::new, |pairs| pairs.iter().filter_map(one).collect())
-        };
+        let stacks: BTreeSet<&str> = book.stacks.iter().map(|stack| stack.name.as_str()).collect();
         Map {
-            stacks: pairs("published.stacks"),
-            phases: pairs("published.phases"),
+            stacks: pairs_of(book.setting("published.stacks"), |ours| stacks.contains(ours)),
+            phases: pairs_of(book.setting("published.phases"), |ours| book.place(ours).is_some()),
         }
     }
 
-    fn stacks(&self, theirs: &str) -> Vec<&str> {
-        all(&self.stacks, theirs)
+    fn stacks(&self, theirs: &str) -> impl Iterator<Item = &str> {
+        ours_of(&self.stacks, theirs)
     }
 
-    fn phases(&self, theirs: &str) -> Vec<&str> {
-        all(&self.phases, theirs)
+    fn phases(&self, theirs: &str) -> impl Iterator<Item = &str> {
+        ours_of(&self.phases, theirs)
     }
 }
 
-fn all<'m>(pairs: &'m [(String, String)], theirs: &str) -> Vec<&'m str> {
-    pairs
-        .iter()
-        .filter(|pair| pair.1 == theirs)
-        .map(|pair| pair.0.as_str())
+/// Pairs of ours and theirs in a setting, of those of ours that are wanted.
+fn pairs_of(setting: Option<&str>, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let setting = setting.filter(|text| text.len() <= PAIRS_BYTES_MAX);
+    let text = setting.map_or(String::new(), |pairs| format!("pairs = {pairs}"));
+    let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let pairs = table.get("pairs").and_then(|value| value.as_table());
+    let wanted = pairs.into_iter().flatten().filter(|(ours, _)| is_wanted(ours));
+    wanted
+        .filter_map(|(ours, theirs)| Some((ours.clone(), theirs.as_str()?.to_string())))
         .collect()
+}
+
+fn ours_of<'m>(pairs: &'m [(String, String)], theirs: &str) -> impl Iterator<Item = &'m str> {
+    let of = pairs.iter().filter(move |pair| pair.1 == theirs);
+    of.map(|pair| pair.0.as_str())
 }
 
 struct Judge<'b> {
@@ -262,13 +271,11 @@ impl Judge<'_> {
             None => format!("{stack} to {base} in {}", phase.id),
         };
         let words = said.map(|ratio| ratio.words.clone());
-        let mut mapped = Vec::new();
-        for ours in self.map.stacks(stack) {
-            for base in self.map.stacks(base) {
-                let phases = self.map.phases(&phase.id).into_iter();
-                mapped.extend(phases.map(|phase| (format!("{ours} to {base} in {phase}"), [ours, base], [phase; 2])));
-            }
-        }
+        let pairs = (self.map.stacks(stack)).flat_map(|ours| self.map.stacks(base).map(move |base| [ours, base]));
+        let mapped = pairs.flat_map(|[ours, base]| {
+            let phases = self.map.phases(&phase.id);
+            phases.map(move |phase| (format!("{ours} to {base} in {phase}"), [ours, base], [phase; 2]))
+        });
         self.beside(&Claim { theirs, range, words }, mapped)
     }
 
@@ -281,25 +288,34 @@ impl Judge<'_> {
             return Ok(Vec::new());
         };
         let theirs = format!("{stack}, {} to {before}", phase.id);
-        let mut mapped = Vec::new();
-        for ours in self.map.stacks(stack) {
-            for after in self.map.phases(&phase.id) {
-                let earlier = self.map.phases(before).into_iter();
-                mapped
-                    .extend(earlier.map(|before| (format!("{ours}, {after} to {before}"), [ours; 2], [after, before])));
-            }
-        }
+        let after = |ours| self.map.phases(&phase.id).map(move |after| (ours, after));
+        let mapped = (self.map.stacks(stack)).flat_map(after).flat_map(|(ours, after)| {
+            let earlier = self.map.phases(before);
+            earlier.map(move |before| (format!("{ours}, {after} to {before}"), [ours; 2], [after, before]))
+        });
         let words = None;
         self.beside(&Claim { theirs, range, words }, mapped)
     }
 
     /// What was published beside each of ours that the study maps to it.
-    fn beside(&self, claim: &Claim, mapped: Vec<Ours<'_>>) -> Result<Vec<PublishedRatio>, LedgerError> {
-        if mapped.is_empty() {
-            return Ok(vec![self.said(claim, None, None)]);
+    fn beside<'m>(
+        &self,
+        claim: &Claim,
+        mut mapped: impl Iterator<Item = Ours<'m>>,
+    ) -> Result<Vec<PublishedRatio>, LedgerError> {
+        let mut ratios = Vec::new();
+        for (name, stacks, phases) in mapped.by_ref().take(RATIOS_MAX) {
+            ratios.push(self.said(claim, Some(name), self.ratio(stacks, phases)?));
         }
-        let one = |(name, stacks, phases): Ours<'_>| Ok(self.said(claim, Some(name), self.ratio(stacks, phases)?));
-        mapped.into_iter().map(one).collect()
+        if ratios.is_empty() {
+            ratios.push(self.said(claim, None, None));
+        }
+        if mapped.next().is_some() {
+            let says = format!("the study maps more to it: the first {RATIOS_MAX} are shown");
+            let unshown = self.said(claim, None, None);
+            ratios.push(PublishedRatio { says, ..unshown });
+        }
+        Ok(ratios)
     }
 
     fn said(&self, claim: &Claim, ours: Option<String>, measured: Option<MeasuredRatio>) -> PublishedRatio {
@@ -462,6 +478,68 @@ fn words_of(agreement: Agreement, (low, high): (f64, f64), measured: &MeasuredRa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{actor, scene};
+    use ledger::{PhaseKind, Setting};
+
+    /// So many stacks for each of the two that were published, and names that the study does not have.
+    fn mapped(each: usize) -> Published {
+        let name = |of: &str, nth: usize| format!("{of} {nth}");
+        let all = || (0..each).flat_map(|nth| ["plain", "compressed"].map(|of| (name(of, nth), of)));
+        let mut scene = scene(all().map(|(ours, _)| actor(&ours, 1.0)).collect());
+        scene.blocks = 2;
+        scene.phases = vec![(PhaseKind::Random, "fresh".into())];
+        scene.published = Some("unity-2017".into());
+        let strangers = (0..500).flat_map(|nth| ["plain", "compressed"].map(|of| (format!("no {of} {nth}"), of)));
+        let stacks: Vec<String> = all()
+            .chain(strangers)
+            .map(|(ours, of)| format!("{ours:?} = {of:?}"))
+            .collect();
+        let phases: Vec<String> = (0..1000).map(|nth| format!("\"no {nth}\" = \"0 % updates\"")).collect();
+        let setting = |key: &str, pairs: &[String]| Setting {
+            key: key.into(),
+            value: format!("{{ {}, \"fresh\" = \"0 % updates\" }}", pairs.join(", ")),
+            written: true,
+        };
+        scene.settings = vec![
+            setting("published.stacks", &stacks),
+            setting("published.phases", &phases),
+        ];
+        scene.film().analysis().published.expect("a publication that is known")
+    }
+
+    #[test]
+    fn what_the_study_does_not_have_is_mapped_to_nothing_and_shown_ratios_are_bounded() {
+        let few = mapped(2);
+        let of = |published: &Published| -> Vec<String> {
+            let own = published.ratios.iter().filter_map(|ratio| ratio.ours.clone());
+            own.collect()
+        };
+        let due = ["0 to plain 0", "0 to plain 1", "1 to plain 0", "1 to plain 1"];
+        let due: Vec<String> = due.iter().map(|pair| format!("compressed {pair} in fresh")).collect();
+        assert_eq!(of(&few), due);
+        assert!(
+            few.ratios.iter().all(|ratio| !ratio.says.contains("maps more")),
+            "{few:?}"
+        );
+        let many = mapped(17);
+        assert_eq!(of(&many).len(), RATIOS_MAX);
+        let said = many
+            .ratios
+            .iter()
+            .filter(|ratio| ratio.says.contains("the first 256 are shown"));
+        assert_eq!(said.count(), 1);
+    }
+
+    #[test]
+    fn a_table_of_pairs_is_read_up_to_a_bound() {
+        let pairs = |bytes: usize| format!("{{ \"a\" = \"{}\", \"b\" = \"x\" }}", "x".repeat(bytes));
+        assert_eq!(
+            pairs_of(Some(&pairs(1)), |ours| ours == "b"),
+            [("b".to_string(), "x".to_string())]
+        );
+        assert!(pairs_of(Some(&pairs(PAIRS_BYTES_MAX)), |_| true).is_empty());
+        assert!(pairs_of(None, |_| true).is_empty());
+    }
 
     fn measured(low: f64, high: f64) -> MeasuredRatio {
         MeasuredRatio {

@@ -155,7 +155,7 @@ impl Quantity {
     }
 
     fn value(&self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
-        let (moved, asked) = (seen.moved_bytes(), seen.asked_bytes());
+        let (moved, asked) = (seen.moved_bytes(), seen.all_asked_bytes());
         let busy = seen.get(Measure::CpuBusyNs);
         Ok(match self {
             Quantity::CpuPerOperation => over(busy, seen.operations()),

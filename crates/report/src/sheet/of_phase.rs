@@ -507,7 +507,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Runs(runs::lost),
         document: Some(Document {
             figure: "pages that came back wrong, also in a run that ended because of it; acknowledged work that a \
-                 power cut or a kill lost",
+                 power cut or a kill lost; an answer to a question that most runs do not have",
             threshold: "0",
             beyond: "",
             why: "one is enough",
@@ -553,6 +553,15 @@ pub(crate) const RULES: &[Rule] = &[
         beyond: Status::Invalid,
         advice: "this stack lost data: do not use it; look into the kernel's log",
         take: Take::Runs(runs::bad_pages),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "data loss",
+        bound: Bound::Words("the answers of most runs"),
+        beyond: Status::Invalid,
+        advice: "this stack lost data: do not use it; look into the kernel's log",
+        take: Take::Runs(runs::wrong_answers),
         document: None,
         traps: &[],
     },

@@ -40,6 +40,14 @@ pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
     of_cuts(book, stack, head, |cuts| !cuts.lost && head.kind == PhaseKind::Kill)
 }
 
+/// Runs that gave other answers than most runs of the study.
+pub(crate) fn wrong_answers(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    let asked = || book.seen(stack, &head.name).filter(|seen| seen.questions.is_some());
+    let wrong = asked().filter(|seen| seen.wrong_answers).count();
+    let said = || Taken::holds(wrong == 0, format!("{wrong} runs with a wrong answer"));
+    asked().next().map(|_| said()).into_iter().collect()
+}
+
 /// Of every run: one that met a bad page did not come through, and is in no figure.
 pub(crate) fn bad_pages(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
     let runs = || book.seen(stack, &head.name);

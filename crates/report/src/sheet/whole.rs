@@ -98,11 +98,9 @@ pub(crate) fn hidden(_: &Book, analysis: &Analysis) -> Option<Taken> {
         return None;
     }
     let Some(seen) = &analysis.own_blocks else {
-        let blocks = analysis.study.blocks_valid;
-        let said = format!(
-            "{blocks} valid blocks, too few or too much alike: any correlation, slow runs and change stay hidden"
-        );
-        return Some(Taken::broken(said).advising("give the study six blocks or more"));
+        let said = "fewer than six blocks are valid for every comparison, or their ratios do not scatter: any \
+                    correlation, slow runs and change stay hidden";
+        return Some(Taken::broken(said).advising("give the study six blocks or more that are valid"));
     };
     let (blocks, hidden) = (seen.blocks, seen.hidden);
     let correlation = match hidden.correlation {

@@ -34,7 +34,7 @@ pub struct ModelledDevices {
     pub destaged_bytes: Option<Figure>,
     /// Bytes that flash devices moved inside to make room.
     pub moved_bytes: Option<Figure>,
-    /// Seconds that requests were held back by a limit on rate, summed over requests.
+    /// Seconds that requests were held back by a limit on rate or waited for a processor, summed over requests.
     pub held_back_s: Option<Figure>,
     /// Share of the time of an array's processors in which they worked; of the array where it is highest.
     pub processor_share: Option<Figure>,
@@ -69,9 +69,7 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         runs.figure(|run| run.get(measure).map(|ns| ns / 1e9))
             .filter(|figure| figure.high > 0.0)
     };
-    let requests = |run: &Seen| run.sum(&[M::ModelReads, M::ModelWrites]);
     let looked = |run: &Seen| run.sum(&[M::ModelCacheHits, M::ModelCacheMisses]).filter(|n| *n > 0.0);
-    let late_us = |run: &Seen| over(run.get(M::ModelDelayNs).map(|ns| ns / 1e3), requests(run));
     ModelledDevices {
         phase: phase.into(),
         stack: stack.into(),
@@ -90,7 +88,32 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         busy_s: seconds(M::ModelBusyNs),
         // Without times of its own a device cannot be late.
         late_us_mean: runs
-            .figure(late_us)
+            .figure(|run| late_us(|measure| run.get(measure)))
             .filter(|_| runs.iter().any(|run| run.get(M::ModelServiceNs) > Some(0.0))),
+    }
+}
+
+/// The mean over all that is answered: flushes are late too, and their delay is in the sum.
+fn late_us(counted: impl Fn(Measure) -> Option<f64>) -> Option<f64> {
+    use Measure as M;
+    let others = [M::ModelWrites, M::ModelFlushes].map(|measure| counted(measure).unwrap_or(0.0));
+    let answers = counted(M::ModelReads)? + others.iter().sum::<f64>();
+    over(counted(M::ModelDelayNs).map(|ns| ns / 1e3), Some(answers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_delay_is_over_flushes_too() {
+        let counted = |measure| match measure {
+            Measure::ModelReads => Some(10.0),
+            Measure::ModelWrites => Some(20.0),
+            Measure::ModelFlushes => Some(70.0),
+            Measure::ModelDelayNs => Some(1e6),
+            _ => None,
+        };
+        assert_eq!(late_us(counted), Some(10.0));
     }
 }

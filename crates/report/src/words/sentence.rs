@@ -342,7 +342,13 @@ impl<'a> Group<'a> {
         let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
         let open = self.stacks.iter().copied().filter(told);
         let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
-        if !open.is_empty() {
+        // One comparison alone is named with its phase, by another clause.
+        let count = self
+            .all
+            .iter()
+            .filter(|one| one.verdict == Verdict::NotEnoughData)
+            .count();
+        if !open.is_empty() && count > 1 {
             let are = if open.len() == 1 { "is" } else { "are" };
             clauses.push(format!("{} {are} undecided", listed(&open, "and")).into());
         }

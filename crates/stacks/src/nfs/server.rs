@@ -74,7 +74,7 @@ impl FileService {
         };
         let text = configuration::text(&told).ok_or_else(|| StackError::Unbuildable {
             stack: stack.name.clone(),
-            why: format!("an NFS server cannot be told the path {}", export.display()),
+            why: format!("an NFS server cannot export the path {}", export.display()),
             cure: "name a directory without quotes, dollars, backslashes and control characters".to_owned(),
         })?;
         let dir = journal.make_directory(work_dir, &name, 0o700, true)?;

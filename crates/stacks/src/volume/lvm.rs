@@ -210,7 +210,7 @@ pub(crate) fn remove(group: &str) -> io::Result<()> {
         }
         if start.elapsed() > PATIENCE {
             let names: Vec<&str> = mappings.iter().map(|mapping| mapping.name.as_str()).collect();
-            let why = failed.map_or_else(|| "something stands on them".to_owned(), |e| e.to_string());
+            let why = failed.map_or_else(|| "another device uses them".to_owned(), |e| e.to_string());
             return Err(io::Error::other(format!("{} stay: {why}", names.join(", "))));
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -5,6 +5,7 @@
 //! (CVE-2021-23222).
 
 use crate::postgres::login::tls::TlsStream;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -70,6 +71,13 @@ impl Stream {
             Stream::Unix(_) | Stream::Tcp(_) => false,
             Stream::Tls(s) => s.has_more(),
         }
+    }
+
+    /// There is something to read now. A socket that says nothing more counts too: its end is read.
+    pub(crate) fn speaks(&self) -> bool {
+        const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // A poll that failed says nothing of the socket; the next read tells.
+        self.has_more() || matches!(poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&NOW)), Ok(1..))
     }
 
     /// There is something to send that the socket had no room for.

@@ -6,7 +6,7 @@
 //! is taken for slowness.
 
 use crate::postgres::connection::{Connection, log_end};
-use crate::postgres::error::{NO_ANSWER, PostgresError, shown};
+use crate::postgres::error::{PostgresError, no_answer, shown};
 use crate::postgres::login::address::Address;
 use crate::postgres::server::installs::Install;
 use crate::postgres::server::process::{self, Child, RunAs, split};
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -170,8 +170,7 @@ impl Cluster {
         started
     }
 
-    /// What the server may write to: its data, its log where that lies apart, its sockets, shared memory, and its own
-    /// score in /proc.
+    /// What the server may write to: its data, its log where that lies apart, its sockets and shared memory.
     fn reach(&self, sockets: &Directory) -> Result<Reach, PostgresError> {
         let (above, name) = split(&self.data)?;
         let data = above.enter(name)?;
@@ -184,11 +183,7 @@ impl Cluster {
         }
         // A link of the server's user: it adds nothing to what that user may write to.
         let wal = std::fs::canonicalize(self.data.join("pg_wal"));
-        for path in wal
-            .iter()
-            .map(PathBuf::as_path)
-            .chain([Path::new("/dev/shm"), Path::new("/proc")])
-        {
+        for path in wal.iter().map(PathBuf::as_path).chain([Path::new("/dev/shm")]) {
             reach.add(path)?;
         }
         Ok(reach)
@@ -242,7 +237,7 @@ impl Cluster {
         }
     }
 
-    /// Writes the configuration, which the server's user can read and not change.
+    /// Writes the configuration, which the server's user can read and not change, and others can't read.
     fn configure(
         &self,
         settings: &Settings,
@@ -259,7 +254,7 @@ impl Cluster {
             .map_err(std::io::Error::from);
         let made = made.map(File::from).and_then(|mut file| {
             file.write_all(format!("include '{base}'\n{text}").as_bytes())?;
-            file.set_permissions(PermissionsExt::from_mode(0o644))
+            self.run_as.let_read(&file)
         });
         made.map_err(|e| PostgresError::path("write", &path, e, "is there room, and may it be written?"))?;
         Ok(path)
@@ -283,12 +278,13 @@ impl Cluster {
         ]
     }
 
-    /// A new directory of ours, through which the server's user gets to his own.
+    /// A new directory of ours, through which only the server's user gets to his own.
     fn private_dir(&self, path: &Path) -> Result<Directory, PostgresError> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (above, name) = split(&path)?;
-        let made = above.make(name, 0o711)?;
-        let entered = reachable(&made.path().join(SOCKETS), &self.run_as);
+        let made = above.make(name, 0o700)?;
+        let entered = self.run_as.let_through(&made).map_err(PostgresError::from);
+        let entered = entered.and_then(|()| reachable(&made.path().join(SOCKETS), &self.run_as));
         if entered.is_err() {
             let _ = sandbox::remove(made.path(), Removal::EmptyDirectory, Some(&made.identity()));
         }
@@ -335,11 +331,12 @@ impl Server {
             if let Some(status) = self.child.status() {
                 return Err(self.died(&format!("did not start ({status})")));
             }
-            if Connection::open(&self.address, &[]).is_ok() {
-                return Ok(());
-            }
+            let refused = match Connection::open(&self.address, &[]) {
+                Ok(_) => return Ok(()),
+                Err(refused) => refused,
+            };
             if begin.elapsed() > START_PATIENCE {
-                return Err(self.died(NO_ANSWER));
+                return Err(self.died(&no_answer(&refused)));
             }
             std::thread::sleep(Duration::from_millis(10));
         }

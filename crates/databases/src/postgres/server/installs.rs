@@ -38,8 +38,20 @@ pub fn installs() -> Vec<Install> {
         }
         found.extend(ask(&bin));
     }
-    found.sort_by(|a, b| b.major.cmp(&a.major).then_with(|| b.version.cmp(&a.version)));
+    newest_first(&mut found);
     found
+}
+
+fn newest_first(found: &mut [Install]) {
+    let key = |install: &Install| (numbers(&install.version), install.version.clone());
+    found.sort_by_cached_key(|install| std::cmp::Reverse(key(install)));
+}
+
+/// The numbers that a version begins with: 15 and 18 of `15.18 (Debian 15.18-0+deb12u1)`, 17 of `17beta2`.
+fn numbers(version: &str) -> Vec<u32> {
+    let plain = version.split(|c: char| !c.is_ascii_digit() && c != '.').next();
+    let parts = plain.unwrap_or_default().split('.');
+    parts.map_while(|part| part.parse().ok()).collect()
 }
 
 /// The newest server, or the newest of major version `wanted`.
@@ -111,6 +123,29 @@ mod tests {
             Some((19, "19devel".to_owned()))
         );
         assert_eq!(read("mysqld 8"), None);
+    }
+
+    #[test]
+    fn the_newest_is_the_one_with_the_highest_numbers() {
+        let install = |version: &str| Install {
+            bin: version.into(),
+            major: numbers(version)[0],
+            version: version.to_owned(),
+        };
+        let sorted = [
+            "19devel",
+            "18.1",
+            "18.0",
+            "18rc1",
+            "15.18 (Debian 15.18-0+deb12u1)",
+            "15.9",
+            "15.2",
+            "9.6.24",
+        ];
+        let mut found: Vec<Install> = sorted.iter().rev().map(|version| install(version)).collect();
+        newest_first(&mut found);
+        let found: Vec<&str> = found.iter().map(|install| install.version.as_str()).collect();
+        assert_eq!(found, sorted);
     }
 
     #[test]

@@ -9,11 +9,15 @@ use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_dea
 use sandbox::{Directory, Reach, SandboxError};
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
+
+/// The kernel's score of a server's processes where memory runs out: 0 is usual, 1000 is ended first.
+const SCORE: i32 = 500;
 
 /// The user that a server runs as: PostgreSQL refuses to run as root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +77,24 @@ impl RunAs {
     pub fn make_directory(&self, path: &Path) -> Result<(), PostgresError> {
         let (above, name) = split(path)?;
         Ok(self.own(&above.make(name, 0o700)?)?)
+    }
+
+    /// Lets him read a file of ours, by his group; nobody else can.
+    pub(crate) fn let_read(&self, file: &File) -> std::io::Result<()> {
+        let RunAs::User { gid, .. } = self else {
+            return file.set_permissions(PermissionsExt::from_mode(0o600));
+        };
+        fchown(file, None, Some(*gid))?;
+        file.set_permissions(PermissionsExt::from_mode(0o640))
+    }
+
+    /// Lets him through a directory of ours, by his group, to what in it is his; nobody else gets through.
+    pub(crate) fn let_through(&self, directory: &Directory) -> Result<(), SandboxError> {
+        let RunAs::User { gid, .. } = self else {
+            return directory.protect(0o700);
+        };
+        directory.give_to(rustix::process::geteuid().as_raw(), *gid)?;
+        directory.protect(0o710)
     }
 
     fn apply(&self, command: &mut Command) {
@@ -197,14 +219,18 @@ impl Child {
         die_with_us(&mut command);
         let shared = Arc::new(Shared::default());
         let (tell, told) = mpsc::channel();
+        let (hold, held) = mpsc::channel();
         let keeper = std::thread::Builder::new().name("keeper".to_owned()).spawn({
             let shared = Arc::clone(&shared);
-            move || keep(command, &reach, &tell, &shared)
+            move || keep(command, &reach, (&tell, &held), &shared)
         })?;
         let pid = told.recv().map_err(std::io::Error::other)??;
+        let started = start_of(pid).unwrap_or(0);
+        die_first(pid);
+        drop(hold);
         Ok(Child {
             pid,
-            started: start_of(pid).unwrap_or(0),
+            started,
             shared,
             keeper: Some(keeper),
         })
@@ -233,7 +259,13 @@ impl Child {
     }
 }
 
-fn keep(mut command: Command, reach: &Reach, tell: &mpsc::Sender<std::io::Result<u32>>, shared: &Shared) {
+/// Starts it, tells its number, waits until the other end of `held` is dropped, and then for its end.
+fn keep(
+    mut command: Command,
+    reach: &Reach,
+    (tell, held): (&mpsc::Sender<std::io::Result<u32>>, &mpsc::Receiver<()>),
+    shared: &Shared,
+) {
     // This thread lives as long as the server, so it may be confined for good.
     let mut child = match sandbox::confine_thread(reach).and_then(|()| command.spawn()) {
         Ok(child) => child,
@@ -243,24 +275,29 @@ fn keep(mut command: Command, reach: &Reach, tell: &mpsc::Sender<std::io::Result
         }
     };
     let _ = tell.send(Ok(child.id()));
+    // A child that nobody has waited for keeps its number.
+    let _ = held.recv();
     if let Ok(status) = child.wait() {
         *shared.status.lock().unwrap_or_else(|e| e.into_inner()) = Some(status);
         shared.ended.notify_all();
     }
 }
 
-/// Where memory runs out, this process and its children are ended before the one that measures, which can then say so.
-/// Raising the score needs no right; where the kernel knows no such thing, nothing is lost.
-fn die_first() -> std::io::Result<()> {
-    use rustix::fs::{Mode, OFlags, open};
-    match open(
-        c"/proc/self/oom_score_adj",
-        OFlags::WRONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    ) {
-        Ok(score) => rustix::io::write(score, b"500").map(drop).or(Ok(())),
-        Err(_) => Ok(()),
-    }
+/// Where memory runs out, a server and its children are ended before the one that measures, which can then say so.
+/// Before its program runs, a child of another user can't do it: its files in /proc are then root's.
+fn die_first(pid: u32) {
+    let raise = |pid: u32| {
+        let path = format!("/proc/{pid}/oom_score_adj");
+        let score = std::fs::read_to_string(&path).ok();
+        let score = score.and_then(|text| text.trim().parse::<i32>().ok());
+        // Where the kernel knows no such thing, nothing is lost. A higher score than this is inherited, and stays.
+        if score.is_some_and(|score| score < SCORE) {
+            let _ = std::fs::write(&path, SCORE.to_string());
+        }
+    };
+    raise(pid);
+    // Children inherit the score; those that were there before get it by themselves.
+    children_of(pid).into_iter().for_each(raise);
 }
 
 #[allow(unsafe_code)]
@@ -268,7 +305,6 @@ fn die_with_us(command: &mut Command) {
     let parent = rustix::process::getpid();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::QUIT))?;
-        die_first()?;
         // Had we died before this was asked for, nobody would tell.
         match getppid() == Some(parent) {
             true => Ok(()),

@@ -74,7 +74,7 @@ pub fn load_scattered(address: &Address, rows: u64, seed: u64, cancel: &AtomicBo
         copy.text(&filler);
         copy.end_row()?;
     }
-    copy.finish("scattered")?;
+    copy.finish()?;
     connection.run("CREATE UNIQUE INDEX scattered_key ON scattered (key)")?;
     connection.run("VACUUM ANALYZE scattered")?;
     Ok(())
@@ -93,6 +93,8 @@ struct Session {
     stream: Stream,
     class: u8,
     from: i64,
+    /// An operation is under way, and its answer is not whole yet.
+    waiting: bool,
     incoming: Vec<u8>,
     walked: usize,
 }
@@ -130,13 +132,16 @@ impl Scattered {
                     .into_iter(),
             )?;
             let (stream, incoming) = connection.into_stream();
+            let mut walked = 0;
+            messages::unasked(&incoming, &mut walked).map_err(|found| malformed("prepare", found))?;
             watch.add(&stream, nth)?;
             sessions.push(Session {
                 stream,
                 class: SELECT,
                 from: 0,
+                waiting: false,
                 incoming,
-                walked: 0,
+                walked,
             });
         }
         Ok(Scattered {
@@ -166,7 +171,9 @@ impl Scattered {
         requests::call_numbers(&mut self.out, session.class, &[session.from, to]);
         requests::sync(&mut self.out);
         // A session has one message of some eighty bytes on its way: the socket has room for it.
-        let stream = &mut self.sessions[nth].stream;
+        let session = &mut self.sessions[nth];
+        session.waiting = true;
+        let stream = &mut session.stream;
         match stream.write(&self.out) {
             Ok(sent) if sent == self.out.len() && !stream.owes() => Ok(()),
             Ok(_) => Err(broken(&self.watch.address, "the socket took part of a message")),
@@ -184,6 +191,9 @@ impl Scattered {
         };
         session.incoming.extend_from_slice(&self.scratch[..got]);
         let doubted = |found| malformed("an operation", found);
+        if !session.waiting {
+            return messages::unasked(&session.incoming, &mut session.walked).map_err(doubted);
+        }
         if !response::whole(&session.incoming, &mut session.walked).map_err(doubted)? {
             return Ok(());
         }
@@ -192,7 +202,8 @@ impl Scattered {
         let touched = touched(&session.incoming[..session.walked], class);
         // What comes after is no part of it: a notice, or the beginning of one.
         session.incoming.drain(..session.walked);
-        session.walked = 0;
+        (session.waiting, session.walked) = (false, 0);
+        messages::unasked(&session.incoming, &mut session.walked).map_err(doubted)?;
         match failure {
             Some(failure) if failure.code == "40P01" => {
                 self.deadlocks += 1;

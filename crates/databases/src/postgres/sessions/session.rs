@@ -81,6 +81,8 @@ pub(crate) struct Session {
     /// Tries of this transaction that were refused.
     pub(crate) refused: u32,
     pub(crate) expected: Expected,
+    /// A batch is under way, and its answer is not whole yet.
+    pub(crate) waiting: bool,
     /// The first part of an answer that did not come in one piece, and how far it was looked through.
     pub(crate) incoming: Vec<u8>,
     pub(crate) walked: usize,

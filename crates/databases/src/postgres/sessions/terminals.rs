@@ -12,7 +12,7 @@ use crate::postgres::login::address::Address;
 use crate::postgres::login::stream::is_later;
 use crate::postgres::sessions::polling::Watch;
 use crate::postgres::sessions::session::{BEGIN, COMMIT, Expected, Isolation, ROLLBACK, Session, SessionCounts};
-use crate::postgres::wire::messages::{Failure, Malformed};
+use crate::postgres::wire::messages::{self, Failure, Malformed};
 use crate::postgres::wire::requests;
 use crate::postgres::wire::response::{self, Went};
 use rustix::event::epoll;
@@ -124,6 +124,7 @@ impl Terminals {
     /// Sends what is in `out`; keeps what the socket has no room for.
     fn send(&mut self, nth: usize) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
+        session.waiting = true;
         let sent = match session.stream.write(&self.out) {
             Ok(sent) => sent,
             Err(e) if is_later(&e) => 0,
@@ -177,6 +178,10 @@ impl Terminals {
         };
         let doubted = |found| malformed("a transaction", found);
         let piece = &self.scratch[..got];
+        if !session.waiting {
+            session.incoming.extend_from_slice(piece);
+            return messages::unasked(&session.incoming, &mut session.walked).map_err(doubted);
+        }
         let at_once = session.incoming.is_empty();
         if !at_once {
             session.incoming.extend_from_slice(piece);
@@ -192,6 +197,7 @@ impl Terminals {
         if !session.outgoing.is_empty() {
             return Err(doubted(Malformed::Kind { tag: b'Z' }));
         }
+        session.waiting = false;
         let answered = std::mem::take(&mut session.walked);
         let went = response::read(&bytes[..answered], &session.expected, &mut self.answer)?;
         // What comes after is no part of it: a notice, or the beginning of one.
@@ -201,6 +207,7 @@ impl Terminals {
                 session.incoming.drain(..answered);
             }
         }
+        messages::unasked(&session.incoming, &mut session.walked).map_err(doubted)?;
         match went {
             Went::Well => self.step(nth, false, done),
             Went::Badly { failure, open } => self.again(nth, failure, open, done),
@@ -257,6 +264,8 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         .map(|(number, sql)| (number, sql.to_owned(), &[][..]));
     connection.prepare(of_transactions.chain(controls))?;
     let (stream, incoming) = connection.into_stream();
+    let mut walked = 0;
+    messages::unasked(&incoming, &mut walked).map_err(|found| malformed("prepare", found))?;
     let terminal = Terminal::new(spec.scale, spec.home, spec.load_seed, spec.run_seed, number);
     // A place holder: the first start chooses anew. Drawn from a copy, so that nothing of the deck is lost.
     let transaction = Transaction::choose(&mut terminal.clone(), 0);
@@ -266,8 +275,9 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         transaction,
         refused: 0,
         expected: Expected::default(),
+        waiting: false,
         incoming,
-        walked: 0,
+        walked,
         outgoing: Vec::new(),
     })
 }

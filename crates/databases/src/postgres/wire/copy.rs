@@ -1,12 +1,13 @@
 //! Rows into a table by COPY.
 //!
 //! Takes rows cell by cell ([`RowSink`]) and sends them in pieces, in COPY's text format. Prevents: a load that runs on
-//! after the server has refused it (the end of each job is waited for).
+//! after the server has refused it (each piece first hears what the server says, and the end of each job is waited
+//! for).
 
 use crate::order_entry::RowSink;
 use crate::postgres::connection::Connection;
 use crate::postgres::error::{PostgresError, malformed};
-use crate::postgres::wire::messages::Malformed;
+use crate::postgres::wire::messages::{Malformed, Message};
 use crate::postgres::wire::requests;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +17,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// One COPY under way.
 pub(crate) struct Copy<'a> {
     connection: &'a mut Connection,
+    table: &'a str,
     cancel: &'a AtomicBool,
     row: Vec<u8>,
     first: bool,
@@ -27,7 +29,7 @@ impl<'a> Copy<'a> {
     /// Rows end with an error once `cancel` is set; the server forgets them when the connection is dropped.
     pub(crate) fn begin(
         connection: &'a mut Connection,
-        table: &str,
+        table: &'a str,
         cancel: &'a AtomicBool,
     ) -> Result<Self, PostgresError> {
         let sql = format!("COPY {table} FROM STDIN");
@@ -39,18 +41,12 @@ impl<'a> Copy<'a> {
             let message = came.message();
             match message.tag {
                 b'G' => break message.check().map_err(doubted)?,
-                b'N' | b'S' | b'A' => message.check().map_err(doubted)?,
-                b'E' => {
-                    let failure = message.failure().map_err(doubted)?;
-                    // Up to the end of the answer, so that the connection can be used again.
-                    connection.end_of_answer("COPY", b"")?;
-                    return Err(connection.refused(&sql, failure));
-                }
-                tag => return Err(doubted(Malformed::Kind { tag })),
+                _ => beside(connection, message, &sql)?,
             }
         }
         Ok(Copy {
             connection,
+            table,
             cancel,
             row: Vec::with_capacity(PIECE_BYTES + 4096),
             first: true,
@@ -69,6 +65,10 @@ impl<'a> Copy<'a> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(PostgresError::Interrupted);
         }
+        // A server that has refused the rows takes the rest of them and does nothing with it.
+        while let Some(came) = self.connection.said()? {
+            beside(self.connection, came.message(), &format!("load of {}", self.table))?;
+        }
         let row = &self.row;
         requests::message(self.connection.out(), Some(b'd'), |out| out.extend_from_slice(row));
         self.bytes += self.row.len() as u64;
@@ -82,14 +82,29 @@ impl<'a> Copy<'a> {
         self.end_row()
     }
 
-    pub(crate) fn finish(mut self, table: &str) -> Result<(u64, u64), PostgresError> {
+    pub(crate) fn finish(mut self) -> Result<(u64, u64), PostgresError> {
         self.flush()?;
         requests::message(self.connection.out(), Some(b'c'), |_| {});
         self.connection.send()?;
         match self.connection.end_of_answer("COPY", b"C")? {
-            Some(failure) => Err(self.connection.refused(&format!("load of {table}"), failure)),
+            Some(failure) => Err(self.connection.refused(&format!("load of {}", self.table), failure)),
             None => Ok((self.rows, self.bytes)),
         }
+    }
+}
+
+/// Takes a message that may come at any time; the error for a refusal.
+fn beside(connection: &mut Connection, message: Message<'_>, during: &str) -> Result<(), PostgresError> {
+    let doubted = |found| malformed("COPY", found);
+    match message.tag {
+        b'N' | b'S' | b'A' => message.check().map_err(doubted),
+        b'E' => {
+            let failure = message.failure().map_err(doubted)?;
+            // Up to the end of the answer, so that the connection can be used again.
+            connection.end_of_answer("COPY", b"")?;
+            Err(connection.refused(during, failure))
+        }
+        tag => Err(doubted(Malformed::Kind { tag })),
     }
 }
 

@@ -9,8 +9,8 @@
 /// libpq takes no more than 30,000 for most kinds. What is longer is no answer to what we ask.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of one answer at most: all messages up to the server's being ready. The longest, every setting there is, has
-/// some 100 KB; notices without end would otherwise be read for ever.
+/// Bytes of one answer at most: all messages up to the server's being ready. The longest, 10,000 rows after a power
+/// cut, has some 3 MB; notices without end would otherwise be read for ever.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// What no server that keeps to the protocol sends.
@@ -126,6 +126,28 @@ pub(crate) fn first(bytes: &[u8]) -> Result<Option<(Message<'_>, usize)>, Malfor
     }
     let length = 1 + length as usize;
     Ok(bytes.get(5..length).map(|body| (Message { tag, body }, length)))
+}
+
+/// Kinds of messages that a server may send unasked: notices, settings, notifications, and the word of its end.
+const UNASKED: &[u8] = b"NSAE";
+
+/// Checks what came while nobody waits for an answer, from `walked` on, which is then the end of its whole messages.
+///
+/// # Errors
+/// [`Malformed::Kind`] for the beginning of an answer: it would count as the next request's.
+pub(crate) fn unasked(bytes: &[u8], walked: &mut usize) -> Result<(), Malformed> {
+    loop {
+        let rest = bytes.get(*walked..).unwrap_or_default();
+        match rest.first() {
+            Some(tag) if !UNASKED.contains(tag) => return Err(Malformed::Kind { tag: *tag }),
+            _ => {}
+        }
+        let Some((_, length)) = first(rest)? else { return Ok(()) };
+        *walked += length;
+        if *walked > ANSWER_BYTES_MAX {
+            return Err(Malformed::Endless);
+        }
+    }
 }
 
 /// The cells of a row message.
@@ -299,6 +321,31 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn an_answer_to_nothing_is_told_from_what_a_server_may_say_unasked() {
+        let message = |tag: u8, body: &[u8]| {
+            let mut out = Vec::new();
+            crate::postgres::wire::requests::message(&mut out, Some(tag), |o| o.extend_from_slice(body));
+            out
+        };
+        let notices = [message(b'N', b"SNOTICE\0"), message(b'S', b"TimeZone\0UTC\0")].concat();
+        let mut walked = 0;
+        // Cut short, only the whole messages are walked over.
+        assert_eq!(unasked(&notices[..notices.len() - 1], &mut walked), Ok(()));
+        assert!(walked > 0 && walked < notices.len());
+        assert_eq!(unasked(&notices, &mut walked), Ok(()));
+        assert_eq!(walked, notices.len());
+        assert_eq!(unasked(&[], &mut 0), Ok(()));
+        for tag in *b"ZCD2T1G" {
+            // The first byte of an answer is enough.
+            let stray = [&notices[..], &[tag]].concat();
+            assert_eq!(unasked(&stray, &mut walked), Err(Malformed::Kind { tag }));
+            assert_eq!(unasked(&stray, &mut 0), Err(Malformed::Kind { tag }));
+        }
+        let many = message(b'N', &[0; 1 << 19]).repeat((ANSWER_BYTES_MAX >> 19) + 1);
+        assert_eq!(unasked(&many, &mut 0), Err(Malformed::Endless));
     }
 
     #[test]

@@ -268,3 +268,34 @@ fn what_a_cut_leaves_is_written_by_offset_the_later_over_the_earlier() {
         .collect();
     assert_eq!(shown, [(512, vec![2]), (4096, vec![1, 3, 1, 1, 4])]);
 }
+
+#[test]
+fn what_an_array_keeps_is_what_lies_there_whoever_wrote_it_last() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let spec = ReductionSpec {
+        unit_bytes: (4 * PAGE) as u32,
+        granule_bytes: 512,
+        from_lun: 0,
+        deduplicates: false,
+    };
+    let files = files(&dir, 0).with_reduction(Some(spec));
+    let page = |seed: u64| {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut page = vec![0; PAGE];
+        let random = rng.next_u64() as usize % PAGE;
+        rng.fill_bytes(&mut page[..random]);
+        page
+    };
+    for round in 0..200 {
+        // Four pages of one unit at a time.
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let (files, page) = (&files, &page);
+                scope.spawn(move || files.write(0, thread * PAGE as u64, &page(round * 4 + thread)).unwrap());
+            }
+        });
+        let due = Reduction::new(spec);
+        due.write(0, 0, &read(&files, 0, 4 * PAGE).unwrap());
+        assert_eq!(files.reduced(), Some(due.reduced()), "round {round}");
+    }
+}

@@ -126,7 +126,7 @@ fn kernel(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     };
     let cure = "write server = \"ganesha\"";
     if stack.inject.same_verifier {
-        let message = "the kernel's NFS server cannot be told to come back with its write verifier";
+        let message = "the kernel's NFS server always changes its write verifier, so `same_verifier` cannot work";
         findings.add(&at.span, message, cure);
     }
     if study.phases.iter().any(|phase| phase.kind.cut().is_some()) {

@@ -37,6 +37,23 @@ impl Render for Words<'_> {
     }
 }
 
+/// A sentence, with what stands between backticks as code.
+struct Prose<'a>(&'a str);
+
+impl Render for Prose<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        let parts: Vec<&str> = self.0.split('`').collect();
+        for (nth, part) in parts.iter().enumerate() {
+            let closed = nth + 1 < parts.len();
+            match (nth % 2 == 1, closed) {
+                (true, true) => html! { code { (Words(part)) } }.render_to(buffer),
+                (true, false) => html! { "`" (Words(part)) }.render_to(buffer),
+                _ => Words(part).render_to(buffer),
+            }
+        }
+    }
+}
+
 /// Text of several lines that stay lines.
 fn lines_of(text: &str) -> Markup {
     html! { @for (nth, line) in text.lines().enumerate() { @if nth > 0 { "\n" } (Words(&line.replace('\t', "    "))) } }
@@ -145,8 +162,8 @@ fn bar(document: &Document, sections: &[&Section]) -> Markup {
 fn answer(page: &Page, document: &Document) -> Markup {
     html! {
         section id="answer" class="answer" {
-            h1 { (Words(&document.question)) }
-            p class="lead" { (Words(&document.answer)) }
+            h1 { (Prose(&document.question)) }
+            p class="lead" { (Prose(&document.answer)) }
             (blocks(page, &document.opening))
         }
     }
@@ -185,9 +202,9 @@ fn blocks(page: &Page, all: &[Placed]) -> Markup {
 fn put(page: &Page, block: &Block) -> Markup {
     html! {
         @match block {
-            Block::Text(text) => p { (Words(text)) },
-            Block::Warning(text) => p class="warn" { (Words(text)) },
-            Block::Note(text) => p class="quiet" { (Words(text)) },
+            Block::Text(text) => p { (Prose(text)) },
+            Block::Warning(text) => p class="warn" { (Prose(text)) },
+            Block::Note(text) => p class="quiet" { (Prose(text)) },
             Block::Label(text) => h4 { (Words(text)) },
             Block::List(items) => (list(items)),
             Block::Facts(facts) => dl class="about" {
@@ -230,7 +247,7 @@ fn list(items: &[Item]) -> Markup {
     html! {
         ul class=[tagged.then_some("doubts")] {
             @for item in items {
-                li { @if let Some((tag, tone)) = &item.tag { (pill(tag, *tone)) " " } (Words(&item.text)) }
+                li { @if let Some((tag, tone)) = &item.tag { (pill(tag, *tone)) " " } (Prose(&item.text)) }
             }
         }
     }
@@ -292,6 +309,14 @@ mod tests {
             "<td title=\"&lt;script&gt;&amp;\\u{202e}\\n&quot; onclick='x'\">&lt;script&gt;&amp;\\u{202e}\\n&quot; \
                  onclick='x'</td>"
         );
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let said = |text| Prose(text).render().into_string();
+        assert_eq!(said("set `a<b` to 1"), "set <code>a&lt;b</code> to 1");
+        assert_eq!(said("`a` and `b`"), "<code>a</code> and <code>b</code>");
+        assert_eq!(said("a ` alone"), "a ` alone");
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn by_users(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsF
         column("users", "", |(_, users): &Of<'_, UsersFigures>| {
             Cell::Number(f64::from(users.users), whole)
         }),
-        of("time", "", |users| users.seconds, seconds).compared(),
+        of("time, no drain", "", |users| users.seconds, seconds).compared(),
         of("questions", "/hour", |users| users.questions_per_hour, number),
         of("response", "mean", |users| users.response_s_mean, seconds).compared(),
         of("response", "p95", |users| users.response_s_p95, seconds),
@@ -140,7 +140,7 @@ fn by_question(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         column("question", "", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::Number(f64::from(one.question), whole)
         }),
-        column("time", "", |(_, one): &Of<'_, QuestionFigures>| {
+        column("time, mean", "", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::ranged(one.seconds, seconds)
         }),
         column("temporary", "files", |(_, one): &Of<'_, QuestionFigures>| {
