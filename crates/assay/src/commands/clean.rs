@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
     let report = stacks::state_dir()
         .and_then(|dir| stacks::clean(&dir, flags.dry_run))
-        .map_err(|e| Failure::Run(anyhow!("{e}")))?;
+        .map_err(|e| Failure::Left(anyhow!("{e}")))?;
     if flags.json {
         let runs: Vec<_> = report
             .runs

@@ -177,7 +177,7 @@ written! {
         /// with a subquery or a join for each row
         text: TpchText [Tpch] = (TpchText::Grouped);
         /// the most that one question may take: past it the phase ends and does not count
-        limit: Duration [Tpch] = (Duration::minutes(10), in Duration::seconds(1)..=Duration::minutes(24 * 60));
+        limit: Duration [Tpch] = (Duration::minutes(10), in Duration::milliseconds(1)..=Duration::minutes(24 * 60));
         /// pairs of refresh functions after the questions: each inserts a thousandth of the orders anew
         /// with their lines, and deletes them again
         refresh: u64 [Tpch] = (0, in 0..=64);
