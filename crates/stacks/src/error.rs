@@ -165,13 +165,16 @@ impl StackError {
         StackError::path_cured(what, path, source, cure)
     }
 
+    /// A state directory that could not be made. Where the user may not, another directory helps.
+    pub(crate) fn of_state(path: &Path, source: std::io::Error, cure: &str) -> StackError {
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => StackError::path_cured("make", path, source, cure),
+            _ => StackError::path("make", path, source, cure),
+        }
+    }
+
     /// A failed call with this cure, whatever the errno.
-    pub(crate) fn path_cured(
-        what: &'static str,
-        path: &Path,
-        source: impl Into<std::io::Error>,
-        cure: &str,
-    ) -> StackError {
+    fn path_cured(what: &'static str, path: &Path, source: impl Into<std::io::Error>, cure: &str) -> StackError {
         StackError::Path {
             what,
             path: path.to_owned(),

@@ -185,11 +185,11 @@ impl Journal {
         builder.recursive(true).mode(0o700);
         builder
             .create(state_dir)
-            .map_err(|e| StackError::path_cured("make", state_dir, e, cure))?;
+            .map_err(|e| StackError::of_state(state_dir, e, cure))?;
         let held = open_state_dir(state_dir)?;
         let state_dir = held.path();
         let path = state_dir.join(format!("{run_id}{ENDING}"));
-        let failed = |e: io::Error| StackError::path_cured("make the journal", &path, e, cure);
+        let failed = |e: io::Error| StackError::path("make the journal", &path, e, cure);
         if path.exists() {
             return Err(StackError::AlreadyThere { path });
         }
