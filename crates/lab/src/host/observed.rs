@@ -33,8 +33,8 @@ fn restless(devices: &[String]) -> Option<String> {
     let waited = REST_TIMEOUT.as_secs();
     (!devices.is_empty()).then(|| {
         format!(
-            "{} did not come to rest in {waited} s after the phase: its time has all of them, and what follows begins \
-             on busy devices",
+            "{} did not come to rest in {waited} s after the phase. The time of the phase includes them, and the next \
+             phase begins on busy devices. Give that phase a `rest`",
             devices.join(", ")
         )
     })

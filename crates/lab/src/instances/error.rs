@@ -43,9 +43,9 @@ pub(super) enum InstanceError {
          study"
     )]
     Unexpected { number: u32 },
-    /// Its figures cannot be.
+    /// Its figures are impossible.
     #[error(
-        "instance {number} answered with figures that cannot be: {what}\n  this is a defect of assay: report it with \
+        "instance {number} answered with impossible figures: {what}\n  this is a defect of assay: report it with \
          the study"
     )]
     Impossible { number: u32, what: String },

@@ -556,7 +556,7 @@ mod tests {
         member.settles(counted(9)).unwrap();
         let error = member.settles(counted(8)).unwrap_err().to_string();
         assert!(
-            error.starts_with("instance 2 answered with figures that cannot be"),
+            error.starts_with("instance 2 answered with impossible figures"),
             "{error}"
         );
         assert_eq!(member.settled.cpu_ns, 9);

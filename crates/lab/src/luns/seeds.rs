@@ -3,16 +3,15 @@
 //! Takes the seed of a study or a trial, a LUN set and a number in it; gives a seed. Prevents: LUN files of two sets
 //! with the same content, which storage below that keeps copies once would not store twice.
 
+use sha2::{Digest, Sha256};
+
 /// Of what fills LUN `nth` of a set.
 pub(crate) fn seed_of(root: u64, set: &str, nth: u64) -> u64 {
-    // FNV-1a of 64 bits, then the last step of SplitMix64.
-    let bytes = [root, nth].map(u64::to_le_bytes);
-    let bytes = bytes.as_flattened().iter().chain(set.as_bytes());
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, step);
-    let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
+    let numbers = Sha256::new()
+        .chain_update(root.to_le_bytes())
+        .chain_update(nth.to_le_bytes());
+    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(numbers.chain_update(set).finalize());
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 #[cfg(test)]

@@ -280,7 +280,7 @@ impl Line {
             ),
             Ok(None) => format!(
                 "{}, and process {} does not end although it was killed\n  see the kernel log (dmesg) for the disk \
-                 that it waits for, and start the machine anew",
+                 that it waits for, and restart the machine",
                 self.why.as_deref().unwrap_or("it does not serve any more"),
                 self.child.id()
             ),

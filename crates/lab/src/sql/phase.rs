@@ -27,7 +27,7 @@ pub(super) struct Work<'a> {
     pub(super) phase: &'a Phase,
     pub(super) ordinal: usize,
     pub(super) company: Option<Scale>,
-    /// Empties the page cache.
+    /// Empties the page cache, and has models play from memory again.
     pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
     /// What makes new orders.
     pub(super) generator: Generator<'a>,

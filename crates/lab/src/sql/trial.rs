@@ -62,10 +62,12 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             around.doing(phase, " · asking the conditions");
             asked = Some(sql.broken(scale)?);
         }
-        site.drop_caches(&[stand], &places)?;
-        site.luns.warm(&stand.stack)?;
         let mut host = host(site, stand, (&devices, &places), server);
-        let cold = || site.drop_caches(&[stand], &places);
+        let cold = || {
+            site.drop_caches(&[stand], &places)?;
+            site.luns.warm(&stand.stack)
+        };
+        cold()?;
         let mut work = phase::Work {
             cold: &cold,
             generator: Generator {

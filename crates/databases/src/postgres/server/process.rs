@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_dea
 use sandbox::{Directory, Reach, SandboxError};
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -286,18 +287,28 @@ fn keep(
 /// Where memory runs out, a server and its children are ended before the one that measures, which can then say so.
 /// Before its program runs, a child of another user can't do it: its files in /proc are then root's.
 fn die_first(pid: u32) {
-    let raise = |pid: u32| {
+    // Where the kernel knows no such thing, nothing is lost.
+    let opened = |pid: u32| {
         let path = format!("/proc/{pid}/oom_score_adj");
-        let score = std::fs::read_to_string(&path).ok();
-        let score = score.and_then(|text| text.trim().parse::<i32>().ok());
-        // Where the kernel knows no such thing, nothing is lost. A higher score than this is inherited, and stays.
-        if score.is_some_and(|score| score < SCORE) {
-            let _ = std::fs::write(&path, SCORE.to_string());
+        File::options().read(true).write(true).open(path).ok()
+    };
+    let raise = |mut score: File| {
+        let mut text = String::new();
+        let now = score
+            .read_to_string(&mut text)
+            .ok()
+            .and_then(|_| text.trim().parse::<i32>().ok());
+        // A higher score than this is inherited, and stays.
+        if now.is_some_and(|now| now < SCORE) {
+            let _ = score.write_all(SCORE.to_string().as_bytes());
         }
     };
-    raise(pid);
-    // Children inherit the score; those that were there before get it by themselves.
-    children_of(pid).into_iter().for_each(raise);
+    opened(pid).map(raise);
+    // Children inherit the score; those that were there before get it by themselves. What is open belongs to one
+    // process for good, so the number is looked at again after it was opened.
+    for child in children_of(pid) {
+        opened(child).filter(|_| children_of(pid).contains(&child)).map(raise);
+    }
 }
 
 #[allow(unsafe_code)]
