@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Medians of the lines of versus.sh, and ratios of Assay to libnfs with their range over the rounds."""
+import os
 import statistics
 import sys
 
@@ -38,10 +39,21 @@ for key in order:
         cells.append(ratio(column(sides, "assay", at), column(sides, "libnfs", at)))
     print("| " + " | ".join([key[0], str(key[1]), str(key[2])] + cells) + " |")
 
+
+
+def busy(rows):
+    """Share of all processors that client and server take."""
+    return statistics.median(rate * (client + server) for rate, client, server in rows) / 1e6 / os.cpu_count()
+
+
 fours = [name for name, depth, count in order if (depth, count) == (32, 4) and (name, 32, 1) in seen]
 if fours:
-    print("\n| calls at depth 32 | calls/s, four connections and one | ratio |\n| --- | --- | --- |")
+    print("\n| calls at depth 32 | whose | calls/s, four connections and one | ratio | processors taken |")
+    print("| --- | --- | --- | --- | --- |")
 for name in fours:
-    four, one = (column(seen[name, 32, count], "assay", 0) for count in (4, 1))
-    medians = ", ".join(f"{statistics.median(rates):.0f}" for rates in (four, one))
-    print(f"| {name} | {medians} | {ratio(four, one)} |")
+    for side in ("assay", "libnfs"):
+        four, one = (seen[name, 32, count][side] for count in (4, 1))
+        rates = [[row[0] for row in rows] for rows in (four, one)]
+        medians = ", ".join(f"{statistics.median(rate):.0f}" for rate in rates)
+        shares = ", ".join(f"{busy(rows):.0%}" for rows in (four, one))
+        print(f"| {name} | {side} | {medians} | {ratio(*rates)} | {shares} |")

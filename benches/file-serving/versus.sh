@@ -3,7 +3,8 @@
 # ./versus.sh [ROUNDS] [SECONDS] [PREFIX...]
 # PREFIX goes before server and clients, such as `taskset -c 1`. Root. Debian:
 # nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev; libnfs-utils for BYTES.
-# SHAPES: depth and connections, such as "32 1;32 4". BYTES=1 reads whole files instead, beside nfs-cat.
+# SHAPES: depth and connections, such as "32 1;32 4". CLASSES: such as "read write". BYTES=1 reads whole files instead,
+# beside nfs-cat.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-3} seconds=${2:-1}; shift $(( $# < 2 ? $# : 2 ))
@@ -59,7 +60,7 @@ PY
 [ -z "${BYTES:-}" ] || { bytes "$@"; exit; }
 IFS=';' read -ra shapes <<<"${SHAPES:-1 1;8 1;32 1;32 4}"
 for round in $(seq "$rounds"); do
-    for class in getattr lookup read write; do
+    for class in ${CLASSES:-getattr lookup read write}; do
         for shape in "${shapes[@]}"; do
             line="$class $shape"
             # Who goes first changes from round to round.
