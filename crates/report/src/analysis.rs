@@ -4,6 +4,7 @@
 //! differently, and forms that compute on their own.
 
 use crate::cells::PhaseReport;
+use crate::cells::kept::Kept;
 use crate::check::Check;
 use crate::hosts::HostOfStudy;
 use crate::imported::ImportedPhase;
@@ -74,6 +75,8 @@ pub struct Analysis {
     pub layouts: Vec<Layout>,
     /// Of the devices' I/O, what could not be told apart, in words.
     pub not_told_apart: Vec<String>,
+    /// What power cuts and kills left of what was acknowledged.
+    pub kept: Vec<Kept>,
     /// What arrays with inline reduction kept of what was written.
     pub capacity: Vec<Capacity>,
     /// What modelled devices counted, beside the kernel's count.
@@ -343,6 +346,7 @@ impl Analysis {
             bulk_ratios: Vec::new(),
             layouts: Vec::new(),
             not_told_apart: Vec::new(),
+            kept: Vec::new(),
             capacity: Vec::new(),
             modelled: Vec::new(),
             memory: Vec::new(),

@@ -4,6 +4,7 @@
 //! figures of one report that were derived in two ways.
 
 use crate::analysis::{Analysis, LookTaken, ReportError, StackHead, StudyHead};
+use crate::cells::kept::kept;
 use crate::cells::phase_report;
 use crate::history::Book;
 use crate::hosts::hosts;
@@ -67,6 +68,7 @@ impl Analysis {
             databases: databases(book),
             bulk_ratios: bulk_ratios(book, &dropped),
             layouts: layouts(book),
+            kept: kept(book),
             capacity: capacity(book),
             modelled: modelled(book),
             memory: memory(book),

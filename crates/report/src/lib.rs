@@ -53,6 +53,7 @@ pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 pub use cells::inflation::{Inflated, Inflation};
 pub use cells::instances::InstanceFigures;
 pub use cells::invalid::InvalidRuns;
+pub use cells::kept::Kept;
 pub use cells::latency::Latency;
 pub use cells::load_curve::{LoadCurve, SaturationPoint, StepFigures};
 pub use cells::metric::Metric;

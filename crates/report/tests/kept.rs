@@ -108,6 +108,59 @@ fn a_kill_never_makes_durability_valid() {
     assert!(lost.figure.contains("in 4 of 8 kills"), "{}", lost.figure);
 }
 
+/// The answer of a study of durability is what was kept, and not how long that took.
+#[test]
+fn the_answer_says_who_kept_what_was_acknowledged() {
+    let mut scene = two();
+    scene.unranked = true;
+    scene.phases = vec![(PhaseKind::Kill, "kills".into())];
+    scene.extra = vec![(Measure::CutsMade, 2.0), (Measure::CutsAcknowledged, 90.0)];
+    let brief = |scene: &Scene| {
+        let analysis = scene.film().analysis();
+        let style = report::Style {
+            width: 80,
+            ..report::Style::default()
+        };
+        let told = report::brief(&analysis, &style, None);
+        (analysis.sentence, told)
+    };
+    let (said, told) = brief(&scene);
+    let all = "In 16 kills, ext4 and xfs kept all that was acknowledged (a kill is weaker than a power cut).";
+    assert_eq!(said, all);
+    assert!(told.contains("acknowledged"), "{told}");
+    assert!(
+        told.lines()
+            .any(|line| line.contains("kills: xfs") && line.contains("360")),
+        "{told}"
+    );
+    assert!(!told.contains("Medians over blocks"), "{told}");
+    // One of them loses.
+    scene.phases.push((PhaseKind::PowerCut, "cuts".into()));
+    scene.extra.push((Measure::CutsUnflushed, 1.0));
+    scene.extra_of = vec![
+        ("xfs".into(), Measure::CutsLosing, 1.0),
+        ("xfs".into(), Measure::CutsLost, 3.0),
+    ];
+    let (said, _) = brief(&scene);
+    assert!(
+        said.starts_with(
+            "In 16 power cuts and kills, ext4 kept all that was acknowledged; in 8 of 16 power cuts and kills"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("xfs LOST DATA"), "{said}");
+    // Nothing was at risk, or nothing acknowledged.
+    scene.phases.remove(0);
+    scene.extra_of = vec![("xfs".into(), Measure::CutsAcknowledged, 0.0)];
+    scene.extra.pop();
+    let (said, _) = brief(&scene);
+    assert!(
+        said.contains("ext4 kept all that was acknowledged (nothing was at risk"),
+        "{said}"
+    );
+    assert!(said.contains("before 8 power cuts, xfs acknowledged nothing"), "{said}");
+}
+
 /// What a kill lost is lost, whatever power cuts of the same stacks kept or could not show.
 #[test]
 fn a_loss_in_a_kill_is_said_beside_power_cuts() {

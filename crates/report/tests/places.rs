@@ -434,14 +434,14 @@ fn provenance_is_valid_where_the_phase_is_ranked_and_nowhere_else() {
         Measure::EngineRedoBytes,
     ];
     let nothing = asked.map(|measure| (measure, 0.0)).to_vec();
-    let untold = asked.map(|measure| (measure, f64::NAN)).to_vec();
+    let uncounted = asked.map(|measure| (measure, f64::NAN)).to_vec();
     for (device, extra, status) in [
         (Some(1.0), Vec::new(), Status::Valid),
         (Some(0.5), Vec::new(), Status::Suspect),
         (Some(0.02), Vec::new(), Status::Invalid),
         (None, Vec::new(), Status::Suspect),
         (Some(1.0), nothing, Status::Invalid),
-        (Some(1.0), untold, Status::Suspect),
+        (Some(1.0), uncounted, Status::Suspect),
     ] {
         let mut odd = actor("odd", 1.0);
         odd.device = device;

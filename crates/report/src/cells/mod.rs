@@ -9,6 +9,7 @@ pub(crate) mod counts;
 pub(crate) mod inflation;
 pub(crate) mod instances;
 pub(crate) mod invalid;
+pub(crate) mod kept;
 pub(crate) mod latency;
 pub(crate) mod load_curve;
 pub(crate) mod metric;

@@ -40,7 +40,7 @@ pub enum Origin {
     /// Nearly nothing was asked (under 1 MiB, or under 1 % of the phase's bytes).
     None,
     /// The engine does not say what it asked.
-    Untold,
+    Uncounted,
 }
 
 impl Origin {
@@ -52,7 +52,7 @@ impl Origin {
             Origin::Cache => "cache",
             Origin::Unknown => "unknown",
             Origin::None => "none",
-            Origin::Untold => "untold",
+            Origin::Uncounted => "uncounted",
         }
     }
 }
@@ -104,7 +104,7 @@ impl Provenance {
             origin: match asked {
                 Some(asked) => temporary.label(total(&[apart]), low, |low| label(asked, asked / squeezed, floor, low)),
                 None if seen.is_empty() => Origin::None,
-                None => Origin::Untold,
+                None => Origin::Uncounted,
             },
             asked_bytes: asked.unwrap_or(0.0),
             near_bytes: near,
@@ -144,7 +144,7 @@ impl Provenance {
     /// directions.
     pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
         let of = |(name, direction): (&str, Direction)| match direction.origin {
-            Origin::Device | Origin::None | Origin::Untold => None,
+            Origin::Device | Origin::None | Origin::Uncounted => None,
             Origin::Cache | Origin::Mixed if cached_counts => None,
             Origin::Unknown => Some((Status::Suspect, format!("no device is visible below its {name}"))),
             Origin::Cache => Some((Status::Invalid, self.by_cache(name, direction, "by a cache"))),
@@ -168,23 +168,23 @@ impl Provenance {
 
     /// Next to nothing was asked of storage, as far as is known.
     pub(crate) fn is_idle(&self) -> bool {
-        let nothing = [Origin::None, Origin::Untold];
+        let nothing = [Origin::None, Origin::Uncounted];
         [self.reads, self.writes]
             .iter()
             .all(|direction| nothing.contains(&direction.origin))
     }
 
     /// Of one direction at least nobody told what was asked.
-    pub(crate) fn is_partly_untold(&self) -> bool {
+    pub(crate) fn is_partly_uncounted(&self) -> bool {
         [self.reads, self.writes]
             .iter()
-            .any(|direction| direction.origin == Origin::Untold)
+            .any(|direction| direction.origin == Origin::Uncounted)
     }
 
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
     /// anything.
     fn idle(&self) -> Option<(Status, String)> {
-        self.is_idle().then(|| match self.is_partly_untold() {
+        self.is_idle().then(|| match self.is_partly_uncounted() {
             true => (
                 Status::Suspect,
                 "its engine does not say what it asked of storage".to_string(),
@@ -239,7 +239,7 @@ impl Temporary {
             (None, _) => label(low),
             (Some(_), Some(apart)) => without(apart),
             (Some(beside), None) if without(beside) == label(low) => label(low),
-            (Some(_), None) => Origin::Untold,
+            (Some(_), None) => Origin::Uncounted,
         }
     }
 }
@@ -266,7 +266,7 @@ mod tests {
             Temporary { bytes: temporary }.label(apart, Some(low), |low| label(100e6, 100e6, 1e6, low))
         };
         assert_eq!(of(None, None, 95e6), Origin::Device);
-        assert_eq!(of(Some(30e6), None, 100e6), Origin::Untold, "70 or 100 of 100 MB");
+        assert_eq!(of(Some(30e6), None, 100e6), Origin::Uncounted, "70 or 100 of 100 MB");
         assert_eq!(of(Some(30e6), Some(30e6), 100e6), Origin::Mixed, "70 of 100 MB");
         assert_eq!(of(Some(30e6), None, 125e6), Origin::Device, "at least 95 of 100 MB");
         assert_eq!(of(Some(30e6), None, 5e6), Origin::Cache);

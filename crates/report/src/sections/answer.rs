@@ -3,6 +3,7 @@
 //! Takes the analysis, gives a section whose blocks only the short form shows; its figures stand in the long one too.
 //! Prevents: an answer below 300 lines of figures, and one without its doubts.
 
+use super::kept;
 use super::opening::how_far;
 use super::phases::primary;
 use super::source::Source;
@@ -37,6 +38,8 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push(Block::Note(legend(source)));
         blocks.push(Block::Note(promise_in_short(&source.analysis.study)));
     }
+    let kept = kept::table(source).map(|table| vec![Block::Table(table)]);
+    blocks.extend(kept.map(|table| titled("What power cuts and kills left of what was acknowledged", table)));
     blocks.extend(temporary::answers(source).map(|said| titled("Temporary space", vec![said])));
     blocks.push(titled("What speaks against it", vec![Block::List(against(source))]));
     Section::of("answer-in-short", "Answer", "", placed(blocks)).map(|section| section.standing(Stands::Before))
@@ -182,7 +185,10 @@ fn table(source: &Source<'_>, caption: &str, all: &[Said<'_>]) -> (Table, usize)
 
 /// Where nothing is compared: the figures as they are.
 fn figures(source: &Source<'_>) -> Option<Block> {
-    let phases = source.analysis.phases.iter().filter(|phase| !phase.cells.is_empty());
+    // How long a test of durability took is no answer: what it found has a table of its own.
+    let ends = |phase: &PhaseReport| source.analysis.kept.iter().any(|one| one.phase == phase.name);
+    let phases = source.analysis.phases.iter();
+    let phases = phases.filter(|phase| !phase.cells.is_empty() && !ends(phase));
     let phases: Vec<&PhaseReport> = phases.take(ROWS_MAX).collect();
     if phases.is_empty() {
         return None;

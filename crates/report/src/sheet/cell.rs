@@ -52,7 +52,7 @@ impl At<'_> {
             Some((status, _)) => *status,
             None if counts => Status::Note,
             // What nobody told cannot be held against what devices moved.
-            None if provenance.is_partly_untold() => Status::Note,
+            None if provenance.is_partly_uncounted() => Status::Note,
             None => Status::Valid,
         };
         let share = |direction: crate::cells::provenance::Direction| match direction.share() {
@@ -87,7 +87,7 @@ impl At<'_> {
                  records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
-            None if provenance.is_partly_untold() => {
+            None if provenance.is_partly_uncounted() => {
                 "the engine does not count it: look at what the devices moved, in the table of this \
                  phase"
             }

@@ -4,23 +4,24 @@
 //! them failed.
 
 use super::rule::Taken;
+use crate::cells::kept::Kept;
 use crate::cells::ran_out::{in_phase, is_full};
 use crate::figures::Figure;
 use crate::format::whole;
 use crate::history::{Book, PhaseHead, Seen};
 use crate::ranking::refusals;
-use crate::words::cuts::{self, Cuts, cuts};
-use ledger::{Measure, PhaseKind, PhaseStatus};
+use crate::words::cuts;
+use ledger::{Measure, PhaseStatus};
 
-fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) -> bool) -> Vec<Taken> {
-    let runs: Vec<&Seen> = book.seen(stack, &head.name).collect();
-    let found = cuts(head.kind, &runs).filter(wanted);
-    found.map(|cuts| Taken::broken(cuts.figure)).into_iter().collect()
+fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Kept) -> bool) -> Vec<Taken> {
+    let found = Kept::of(book, stack, head).filter(wanted);
+    let taken = |kept: Kept| Taken::broken(cuts::kept_words(&kept));
+    found.map(taken).into_iter().collect()
 }
 
 /// Power cuts and kills that lost something.
 pub(crate) fn lost(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    of_cuts(book, stack, head, |cuts| cuts.lost)
+    of_cuts(book, stack, head, Kept::is_loss)
 }
 
 /// Power cuts that left an array with parity that does not match its data.
@@ -32,12 +33,12 @@ pub(crate) fn write_hole(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Take
 
 /// Power cuts after which everything was there.
 pub(crate) fn cut(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    of_cuts(book, stack, head, |cuts| !cuts.lost && head.kind != PhaseKind::Kill)
+    of_cuts(book, stack, head, |kept| !kept.is_loss() && !kept.killed)
 }
 
 /// Kills after which everything was there.
 pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    of_cuts(book, stack, head, |cuts| !cuts.lost && head.kind == PhaseKind::Kill)
+    of_cuts(book, stack, head, |kept| !kept.is_loss() && kept.killed)
 }
 
 /// Runs that gave other answers than most runs of the study.

@@ -1,11 +1,14 @@
 //! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a
+//! Takes what was kept of a stack in a phase, gives its words; and those of all stacks, for the study as a whole. Prevents: a
 //! loss that stands in a table nobody reads (it stands in the report's last sentence, as any loss of data does), and a
 //! kill that passes for a power cut.
 
+use super::sentence::listed;
+use crate::cells::kept::Kept;
 use crate::check::Status;
 use crate::format::{bytes, whole};
+use crate::grouped::grouped;
 use crate::history::{Book, Seen};
 use ledger::{Measure, PhaseKind, Stack};
 
@@ -41,67 +44,101 @@ pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     format!("killed {times} ({how})")
 }
 
-/// What a phase that cuts the power, or kills, showed of a stack.
-pub(crate) struct Cuts {
-    /// Something acknowledged was lost.
-    pub lost: bool,
-    /// How many, and what became of what was acknowledged.
-    pub figure: String,
-}
-
-/// `None` where no power was cut and nothing killed.
-pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
-    let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
-    let cuts = sum(Measure::CutsMade);
-    if cuts == 0.0 {
-        return None;
-    }
-    let killed = kind == PhaseKind::Kill;
-    let (losing, acknowledged) = (sum(Measure::CutsLosing), sum(Measure::CutsAcknowledged));
-    let lost = losing > 0.0;
-    let of_files = runs.iter().any(|run| run.get(Measure::CutsNames).is_some());
-    let what = match of_files {
-        true => ACKNOWLEDGED_BY_A_FILE_SERVER,
-        false => ACKNOWLEDGED,
+/// What power cuts or kills showed of a stack in a phase: how many, and what became of what was acknowledged.
+pub(crate) fn kept_words(kept: &Kept) -> String {
+    let what = match kept.names_lost {
+        Some(_) => ACKNOWLEDGED_BY_A_FILE_SERVER,
+        None => ACKNOWLEDGED,
     };
-    let parts = match of_files {
-        true => {
-            let (names, kib) = (sum(Measure::CutsNamesLost), sum(Measure::CutsKibLost));
-            let hid = match sum(Measure::CutsVerifierHid) {
-                hid if hid > 0.0 => format!(", uncommitted data behind the same write verifier after {}", whole(hid)),
-                _ => String::new(),
-            };
-            format!("{} names, {} KiB{hid}", whole(names), whole(kib))
-        }
-        false => format!(
-            "{} half there, {} pages older than before",
-            whole(sum(Measure::CutsHalf)),
-            whole(sum(Measure::CutsOlder))
-        ),
-    };
-    let figure = match (lost, killed) {
+    let acknowledged = whole(kept.acknowledged);
+    match (kept.is_loss(), kept.killed) {
         (true, _) => format!(
-            "{} of {} {what} lost, {parts}, in {} of {} {} ({} could not be brought up)",
-            whole(sum(Measure::CutsLost)),
-            whole(acknowledged),
-            whole(losing),
-            whole(cuts),
-            if killed { "kills" } else { "power cuts" },
-            whole(sum(Measure::CutsNotUp)),
+            "{} of {acknowledged} {what} lost, {}, in {} of {} {} ({} could not be brought up)",
+            whole(kept.lost),
+            parts(kept),
+            whole(kept.losing),
+            whole(kept.cuts),
+            ends(kept.killed),
+            whole(kept.not_up),
         ),
         (false, false) => format!(
-            "{} power cuts, {} of them with writes unflushed: kept all {} {what}",
-            whole(cuts),
-            whole(sum(Measure::CutsUnflushed)),
-            whole(acknowledged)
+            "{} power cuts, {} of them with writes unflushed: kept all {acknowledged} {what}",
+            whole(kept.cuts),
+            whole(kept.unflushed),
         ),
         (false, true) => format!(
-            "{}: kept all {} {what}; {KILL_IS_WEAKER}",
-            kill_words(cuts, sum(Measure::CutsForcedDown), sum(Measure::CutsPoolEnded)),
-            whole(acknowledged)
+            "{}: kept all {acknowledged} {what}; {KILL_IS_WEAKER}",
+            kill_words(kept.cuts, kept.forced_down, kept.pool_ended),
         ),
+    }
+}
+
+fn ends(killed: bool) -> &'static str {
+    if killed { "kills" } else { "power cuts" }
+}
+
+/// What was lost, by its kind.
+fn parts(kept: &Kept) -> String {
+    let count = |value: Option<f64>| whole(value.unwrap_or(0.0));
+    if kept.names_lost.is_none() {
+        let (half, older) = (count(kept.half), count(kept.older));
+        return format!("{half} half there, {older} pages older than before");
+    }
+    let hid = match kept.verifier_hid {
+        Some(hid) if hid > 0.0 => format!(", uncommitted data behind the same write verifier after {}", whole(hid)),
+        _ => String::new(),
     };
-    Some(Cuts { lost, figure })
+    format!("{} names, {} KiB{hid}", count(kept.names_lost), count(kept.kib_lost))
+}
+
+/// The answer of a study that ranks nothing: who kept all, and what the others lost. Empty without cuts and kills.
+pub(crate) fn kept_in_short(all: &[Kept]) -> Vec<String> {
+    let by_stack = grouped(all.iter().map(|one| (one.stack.as_str(), one)));
+    let (losing, sound): (Vec<_>, Vec<_>) = by_stack
+        .into_iter()
+        .partition(|(_, of)| of.iter().any(|one| one.is_loss()));
+    let (sound, unasked): (Vec<_>, Vec<_>) = sound
+        .into_iter()
+        .partition(|(_, of)| of.iter().any(|one| one.acknowledged > 0.0));
+    let mut said = Vec::new();
+    if let Some((names, of)) = together(&sound) {
+        let unflushed: f64 = of.iter().map(|one| one.unflushed).sum();
+        let but = if of.iter().all(|one| one.killed) {
+            " (a kill is weaker than a power cut)"
+        } else if unflushed == 0.0 {
+            " (nothing was at risk: no power cut found a write unflushed)"
+        } else {
+            ""
+        };
+        said.push(format!(
+            "in {}, {names} kept all that was acknowledged{but}",
+            times(&of)
+        ));
+    }
+    if let Some((names, of)) = together(&unasked) {
+        said.push(format!("before {}, {names} acknowledged nothing", times(&of)));
+    }
+    for (stack, of) in &losing {
+        let losing: f64 = of.iter().map(|one| one.losing).sum();
+        let (losing, times) = (whole(losing), times(of));
+        said.push(format!("in {losing} of {times}, {stack} lost something acknowledged"));
+    }
+    said
+}
+
+/// The names of some stacks, and all that they went through.
+fn together<'a>(stacks: &[(&'a str, Vec<&'a Kept>)]) -> Option<(String, Vec<&'a Kept>)> {
+    let names: Vec<&str> = stacks.iter().map(|(stack, _)| *stack).collect();
+    let of = stacks.iter().flat_map(|(_, of)| of.iter().copied());
+    (!names.is_empty()).then(|| (listed(&names, "and"), of.collect()))
+}
+
+/// "104 power cuts and kills".
+fn times(of: &[&Kept]) -> String {
+    let has = |killed: bool| of.iter().any(|one| one.killed == killed);
+    let kinds = [false, true].into_iter().filter(|killed| has(*killed)).map(ends);
+    let cuts: f64 = of.iter().map(|one| one.cuts).sum();
+    format!("{} {}", whole(cuts), kinds.collect::<Vec<_>>().join(" and "))
 }
 
 /// What the power cuts of a phase left of a stack's parity: whether some of it did not match, and how much. `None`: it

@@ -11,6 +11,7 @@ use crate::grouped::{distinct, grouped};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::verdicts::{Comparison, Verdict};
 use crate::words::changed::{changed, contrasted};
+use crate::words::cuts::kept_in_short;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
@@ -31,6 +32,9 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
                 .collect(),
         };
         clauses.extend(ran_out(analysis).map(Clause::from));
+        if analysis.contrasts.is_empty() {
+            clauses.extend(kept_in_short(&analysis.kept).into_iter().map(Clause::from));
+        }
         if clauses.is_empty() && !analysis.contrasts.is_empty() {
             unchanged_so_far(analysis).into()
         } else if clauses.is_empty() {
@@ -521,7 +525,6 @@ fn left_out(analysis: &Analysis) -> Option<String> {
     (!named.is_empty()).then(|| format!("not ranked{tail}: {}", listed(&named, "and")))
 }
 
-/// "a", "a and b", "a, b and c".
 /// After how many blocks, as few as one of these comparisons has; nothing where one of them was never looked at.
 fn after(open: &[&Comparison]) -> String {
     let blocks: Option<Vec<u32>> = open.iter().map(|one| one.n).collect();
@@ -537,7 +540,8 @@ fn taken_or_none(sound: &[&str], all: &[&str]) -> String {
     }
 }
 
-fn listed(names: &[&str], last: &str) -> String {
+/// "a", "a and b", "a, b and c".
+pub(crate) fn listed(names: &[&str], last: &str) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_string(),
