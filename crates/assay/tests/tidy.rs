@@ -135,7 +135,7 @@ const KINDS: [(&str, &[&str]); 2] = [
             "report/src/phase_kind.rs",
             // Power cuts and kills, which the report tells apart by their kind.
             "report/src/ranking/refusals.rs",
-            "report/src/sheet/runs.rs",
+            "report/src/cells/kept.rs",
             "report/src/words/cuts.rs",
             // Made up, not measured.
             "report/src/render/walk.rs",

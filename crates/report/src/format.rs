@@ -121,6 +121,15 @@ pub(crate) fn date(unix_ns: u64) -> String {
     )
 }
 
+/// "a", "a and b", "a, b and c".
+pub(crate) fn listed(names: &[&str], last: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_string(),
+        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

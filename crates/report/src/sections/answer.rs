@@ -3,10 +3,10 @@
 //! Takes the analysis, gives a section whose blocks only the short form shows; its figures stand in the long one too.
 //! Prevents: an answer below 300 lines of figures, and one without its doubts.
 
-use super::kept;
 use super::opening::how_far;
 use super::phases::primary;
 use super::source::Source;
+use super::storage::kept;
 use super::temporary;
 use super::verdicts::{severity, tone};
 

@@ -12,7 +12,6 @@ mod disclosure;
 mod elsewhere;
 mod from_file;
 mod hosts;
-mod kept;
 mod layouts;
 mod left_out;
 mod live;
@@ -47,7 +46,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         databases::orders::databases(&source),
         phases::section(&source),
         file.and_then(|file| file.over_time()),
-        kept::section(&source),
+        storage::kept::section(&source),
         layouts::section(&source),
         storage::capacity::section(&source),
         storage::modelled(&source),

@@ -1,13 +1,11 @@
 //! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes what was kept of a stack in a phase, gives its words; and those of all stacks, for the study as a whole. Prevents: a
-//! loss that stands in a table nobody reads (it stands in the report's last sentence, as any loss of data does), and a
-//! kill that passes for a power cut.
+//! Takes what was kept of a stack in a phase, gives its words; and those of all stacks, for the study as a whole.
+//! Prevents: a loss in a table that nobody reads, and a kill that passes for a power cut.
 
-use super::sentence::listed;
 use crate::cells::kept::Kept;
 use crate::check::Status;
-use crate::format::{bytes, whole};
+use crate::format::{bytes, listed, whole};
 use crate::grouped::grouped;
 use crate::history::{Book, Seen};
 use ledger::{Measure, PhaseKind, Stack};

@@ -6,7 +6,7 @@
 use super::claims::{Claim, Clause};
 use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
-use crate::format::{percent, ratio};
+use crate::format::{listed, percent, ratio};
 use crate::grouped::{distinct, grouped};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::verdicts::{Comparison, Verdict};
@@ -537,15 +537,6 @@ fn taken_or_none(sound: &[&str], all: &[&str]) -> String {
     match sound {
         [] => format!("take none of {}", listed(all, "and")),
         sound => format!("take {}", listed(sound, "or")),
-    }
-}
-
-/// "a", "a and b", "a, b and c".
-pub(crate) fn listed(names: &[&str], last: &str) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_string(),
-        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
     }
 }
 

@@ -4,6 +4,7 @@
 //! is fast by the memory it takes.
 
 pub(super) mod capacity;
+pub(super) mod kept;
 
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;

@@ -3,10 +3,10 @@
 //! Takes the rows of the analysis, gives a table and its section. Prevents: a loss, or a test without a loss, that the
 //! reader finds in the notes alone.
 
-use super::source::Source;
 use crate::cells::kept::Kept;
 use crate::document::{Block, Cell, Forms, Section, Table, column};
 use crate::format::whole;
+use crate::sections::source::Source;
 
 /// How it is to be read.
 const READ: &str = "All blocks together. Unflushed: power cuts that found writes which no flush covered; without any, \
@@ -14,7 +14,7 @@ const READ: &str = "All blocks together. Unflushed: power cuts that found writes
                     looked up after its power cut or kill. A kill is weaker than a power cut: what devices hold in \
                     their caches stays.";
 
-pub(super) fn section(source: &Source<'_>) -> Option<Section> {
+pub(in crate::sections) fn section(source: &Source<'_>) -> Option<Section> {
     let blocks = table(source).map(|table| [Block::Table(table), Block::Note(READ.into())]);
     let blocks = blocks.into_iter().flatten().map(|block| (Forms::LONG, block));
     let title = "What power cuts and kills left of what was acknowledged";
@@ -22,7 +22,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
 }
 
 /// Nothing where no phase cut the power or killed.
-pub(super) fn table(source: &Source<'_>) -> Option<Table> {
+pub(in crate::sections) fn table(source: &Source<'_>) -> Option<Table> {
     let rows = &source.analysis.kept;
     let columns = [
         column("ended", "by", |one: &Kept| {
