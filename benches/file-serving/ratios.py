@@ -40,7 +40,6 @@ for key in order:
     print("| " + " | ".join([key[0], str(key[1]), str(key[2])] + cells) + " |")
 
 
-
 def busy(rows):
     """Share of all processors that client and server take."""
     return statistics.median(rate * (client + server) for rate, client, server in rows) / 1e6 / os.cpu_count()

@@ -114,7 +114,8 @@ fn the_answer_says_who_kept_what_was_acknowledged() {
     let mut scene = two();
     scene.unranked = true;
     scene.phases = vec![(PhaseKind::Kill, "kills".into())];
-    scene.extra = vec![(Measure::CutsMade, 2.0), (Measure::CutsAcknowledged, 90.0)];
+    let (made, forced) = ((Measure::CutsMade, 2.0), (Measure::CutsForcedDown, 2.0));
+    scene.extra = vec![made, (Measure::CutsAcknowledged, 90.0), forced];
     let brief = |scene: &Scene| {
         let analysis = scene.film().analysis();
         let style = report::Style {
@@ -134,6 +135,15 @@ fn the_answer_says_who_kept_what_was_acknowledged() {
         "{told}"
     );
     assert!(!told.contains("Medians over blocks"), "{told}");
+    // What is weaker still, and what was never looked at, is not said of both.
+    scene.extra_of = vec![
+        ("ext4".into(), Measure::CutsForcedDown, 0.0),
+        ("xfs".into(), Measure::CutsMade, 0.0),
+    ];
+    let (said, _) = brief(&scene);
+    assert!(said.starts_with("In 8 kills, ext4 kept all"), "{said}");
+    assert!(said.contains("(the engine alone was killed"), "{said}");
+    assert!(said.ends_with("no power cut or kill was made on xfs."), "{said}");
     // One of them loses.
     scene.phases.push((PhaseKind::PowerCut, "cuts".into()));
     scene.extra.push((Measure::CutsUnflushed, 1.0));
@@ -144,13 +154,21 @@ fn the_answer_says_who_kept_what_was_acknowledged() {
     let (said, _) = brief(&scene);
     assert!(
         said.starts_with(
-            "In 16 power cuts and kills, ext4 kept all that was acknowledged; in 8 of 16 power cuts and kills"
+            "In 8 of 16 power cuts and kills, xfs lost something acknowledged; in 16 power cuts and kills, ext4 kept \
+             all that was acknowledged; but"
         ),
         "{said}"
     );
     assert!(said.contains("xfs LOST DATA"), "{said}");
-    // Nothing was at risk, or nothing acknowledged.
+    // A write was at risk on one of them only.
     scene.phases.remove(0);
+    scene.extra_of = vec![("xfs".into(), Measure::CutsUnflushed, 0.0)];
+    let (said, _) = brief(&scene);
+    assert!(
+        said.starts_with("In 8 power cuts, ext4 kept all that was acknowledged; in 8 power cuts, xfs"),
+        "{said}"
+    );
+    // Nothing was at risk, or nothing acknowledged.
     scene.extra_of = vec![("xfs".into(), Measure::CutsAcknowledged, 0.0)];
     scene.extra.pop();
     let (said, _) = brief(&scene);

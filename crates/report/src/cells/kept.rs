@@ -21,6 +21,8 @@ pub struct Kept {
     pub cuts: f64,
     /// Power cuts that found unflushed writes.
     pub unflushed: f64,
+    /// True where a run acknowledged something and also had a power cut that found unflushed writes.
+    pub at_risk: bool,
     /// Kills that took what lay unwritten in memory with them.
     pub forced_down: f64,
     /// Kills among them that ended the process of a pool.
@@ -54,12 +56,17 @@ impl Kept {
         let of_database = |measure| (!of_files).then(|| sum(measure));
         let of_server = |measure| of_files.then(|| sum(measure));
         let cuts = sum(Measure::CutsMade);
+        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
+        // unflushed writes.
+        let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
+        let at_risk = |run: &&Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
         (cuts > 0.0).then(|| Kept {
             phase: head.name.clone(),
             stack: stack.into(),
             killed: head.kind == PhaseKind::Kill,
             cuts,
             unflushed: sum(Measure::CutsUnflushed),
+            at_risk: runs.iter().any(at_risk),
             forced_down: sum(Measure::CutsForcedDown),
             pool_ended: sum(Measure::CutsPoolEnded),
             losing: sum(Measure::CutsLosing),

@@ -3,10 +3,9 @@
 //! Takes what was kept of a stack in a phase, gives its words; and those of all stacks, for the study as a whole.
 //! Prevents: a loss in a table that nobody reads, and a kill that passes for a power cut.
 
-use crate::cells::kept::Kept;
+use crate::cells::kept::{Kept, kept};
 use crate::check::Status;
 use crate::format::{bytes, listed, whole};
-use crate::grouped::grouped;
 use crate::history::{Book, Seen};
 use ledger::{Measure, PhaseKind, Stack};
 
@@ -89,46 +88,26 @@ fn parts(kept: &Kept) -> String {
     format!("{} names, {} KiB{hid}", count(kept.names_lost), count(kept.kib_lost))
 }
 
-/// The answer of a study that ranks nothing: who kept all, and what the others lost. Empty without cuts and kills.
-pub(crate) fn kept_in_short(all: &[Kept]) -> Vec<String> {
-    let by_stack = grouped(all.iter().map(|one| (one.stack.as_str(), one)));
-    let (losing, sound): (Vec<_>, Vec<_>) = by_stack
-        .into_iter()
-        .partition(|(_, of)| of.iter().any(|one| one.is_loss()));
-    let (sound, unasked): (Vec<_>, Vec<_>) = sound
-        .into_iter()
-        .partition(|(_, of)| of.iter().any(|one| one.acknowledged > 0.0));
-    let mut said = Vec::new();
-    if let Some((names, of)) = together(&sound) {
-        let unflushed: f64 = of.iter().map(|one| one.unflushed).sum();
-        let but = if of.iter().all(|one| one.killed) {
-            " (a kill is weaker than a power cut)"
-        } else if unflushed == 0.0 {
-            " (nothing was at risk: no power cut found a write unflushed)"
-        } else {
-            ""
-        };
-        said.push(format!(
-            "in {}, {names} kept all that was acknowledged{but}",
-            times(&of)
-        ));
+/// The answer of a study that ranks nothing: who kept all, what the others lost, and who was not looked at. Empty
+/// without cuts and kills.
+pub(crate) fn kept_in_short(all: &[Kept], stacks: &[&str]) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
     }
-    if let Some((names, of)) = together(&unasked) {
-        said.push(format!("before {}, {names} acknowledged nothing", times(&of)));
-    }
-    for (stack, of) in &losing {
-        let losing: f64 = of.iter().map(|one| one.losing).sum();
-        let (losing, times) = (whole(losing), times(of));
-        said.push(format!("in {losing} of {times}, {stack} lost something acknowledged"));
-    }
-    said
-}
-
-/// The names of some stacks, and all that they went through.
-fn together<'a>(stacks: &[(&'a str, Vec<&'a Kept>)]) -> Option<(String, Vec<&'a Kept>)> {
-    let names: Vec<&str> = stacks.iter().map(|(stack, _)| *stack).collect();
-    let of = stacks.iter().flat_map(|(_, of)| of.iter().copied());
-    (!names.is_empty()).then(|| (listed(&names, "and"), of.collect()))
+    let of_stack = |stack: &str| all.iter().filter(|one| one.stack == stack).collect::<Vec<_>>();
+    let mut found: Vec<(Looked, &str)> = stacks
+        .iter()
+        .map(|stack| (Looked::of(&of_stack(stack)), *stack))
+        .collect();
+    found.sort_by_key(|(looked, _)| *looked);
+    // A loss is a stack's own; the others share a clause with their like.
+    let alike = |one: &(Looked, &str), other: &(Looked, &str)| one.0 == other.0 && one.0 != Looked::Lost;
+    let clause = |same: &[(Looked, &str)]| {
+        let names: Vec<&str> = same.iter().map(|(_, stack)| *stack).collect();
+        let of: Vec<&Kept> = names.iter().flat_map(|stack| of_stack(stack)).collect();
+        same[0].0.in_short(&listed(&names, "and"), &of)
+    };
+    found.chunk_by(alike).map(clause).collect()
 }
 
 /// "104 power cuts and kills".
@@ -175,30 +154,47 @@ enum Looked {
 }
 
 impl Looked {
-    fn of(book: &Book, stack: &Stack) -> Looked {
-        let runs = move |kind: PhaseKind| {
-            let phases = book.phases.iter().filter(move |phase| phase.kind == kind);
-            phases.flat_map(move |phase| book.seen(&stack.name, &phase.name))
-        };
-        let sum = |kind, measure| runs(kind).filter_map(|run| run.get(measure)).sum::<f64>();
-        let some = |kind, measure| sum(kind, measure) > 0.0;
-        let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
-        let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
-        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
-        // unflushed writes.
-        let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
-        let at_risk = |run: &Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
-        if some(cut, Measure::CutsLosing) || some(kill, Measure::CutsLosing) {
+    /// Of what was kept of one stack in all phases.
+    fn of(kept: &[&Kept]) -> Looked {
+        let of = |killed: bool| kept.iter().filter(move |one| one.killed == killed);
+        let acknowledged = |killed| of(killed).any(|one| one.acknowledged > 0.0);
+        if kept.iter().any(|one| one.is_loss()) {
             return Looked::Lost;
         }
-        match (some(cut, Measure::CutsMade), some(kill, Measure::CutsMade)) {
-            (true, _) if runs(cut).any(at_risk) => Looked::Cut,
-            (true, _) if acknowledged(cut) => Looked::NothingAtRisk,
-            (_, true) if acknowledged(kill) => Looked::Killed {
-                forced: sum(kill, Measure::CutsForcedDown) >= sum(kill, Measure::CutsMade),
+        match (of(false).next().is_some(), of(true).next().is_some()) {
+            (true, _) if of(false).any(|one| one.at_risk) => Looked::Cut,
+            (true, _) if acknowledged(false) => Looked::NothingAtRisk,
+            (_, true) if acknowledged(true) => Looked::Killed {
+                forced: of(true).all(|one| one.forced_down >= one.cuts),
             },
             (false, false) => Looked::Not,
             _ => Looked::NothingAcknowledged,
+        }
+    }
+
+    /// A clause of the answer, of stacks that were looked at alike.
+    fn in_short(self, stacks: &str, of: &[&Kept]) -> String {
+        let all = || format!("in {}, {stacks} kept all that was acknowledged", times(of));
+        match self {
+            Looked::Cut => all(),
+            Looked::NothingAtRisk => format!("{} (nothing was at risk: no power cut found a write unflushed)", all()),
+            Looked::Killed { forced: true } => format!("{} (a kill is weaker than a power cut)", all()),
+            Looked::Killed { forced: false } => {
+                format!(
+                    "{} (the engine alone was killed, and what the page cache holds stays)",
+                    all()
+                )
+            }
+            Looked::NothingAcknowledged => format!("before {}, {stacks} acknowledged nothing", times(of)),
+            Looked::Lost => {
+                let losing: f64 = of.iter().map(|one| one.losing).sum();
+                format!(
+                    "in {} of {}, {stacks} lost something acknowledged",
+                    whole(losing),
+                    times(of)
+                )
+            }
+            Looked::Not => format!("no power cut or kill was made on {stacks}"),
         }
     }
 
@@ -231,9 +227,11 @@ pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
     if cut.is_empty() && killed.is_empty() {
         return (Status::Note, "not tested by this study".to_string());
     }
+    let all = kept(book);
+    let of_stack = |stack: &str| all.iter().filter(|one| one.stack == stack).collect::<Vec<_>>();
     let mut found: Vec<(Looked, &str)> = stacks
         .iter()
-        .map(|stack| (Looked::of(book, stack), stack.name.as_str()))
+        .map(|stack| (Looked::of(&of_stack(&stack.name)), stack.name.as_str()))
         .collect();
     found.sort_by_key(|(looked, _)| *looked);
     let all_cut = !found.is_empty() && found.iter().all(|(looked, _)| *looked == Looked::Cut);

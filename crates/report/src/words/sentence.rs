@@ -33,7 +33,8 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
         };
         clauses.extend(ran_out(analysis).map(Clause::from));
         if analysis.contrasts.is_empty() {
-            clauses.extend(kept_in_short(&analysis.kept).into_iter().map(Clause::from));
+            let kept = kept_in_short(&analysis.kept, &came(analysis));
+            clauses.extend(kept.into_iter().map(Clause::from));
         }
         if clauses.is_empty() && !analysis.contrasts.is_empty() {
             unchanged_so_far(analysis).into()
@@ -90,13 +91,14 @@ fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
     distinct(lost.map(|check| check.stack.as_deref().unwrap_or("a stack")))
 }
 
+/// Stacks that were not skipped.
+fn came(analysis: &Analysis) -> Vec<&str> {
+    let came = analysis.stacks.iter().filter(|s| s.skipped_reason.is_none());
+    came.map(|s| s.name.as_str()).collect()
+}
+
 fn nothing_ranked(analysis: &Analysis) -> String {
-    let ran: Vec<&str> = analysis
-        .stacks
-        .iter()
-        .filter(|s| s.skipped_reason.is_none())
-        .map(|s| s.name.as_str())
-        .collect();
+    let ran = came(analysis);
     if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
         if let Some(first) = analysis.imported.first() {
             return format!(
