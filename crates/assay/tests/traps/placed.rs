@@ -131,13 +131,16 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
         directory("askew", &askew, ""),
         directory("journalled", &journalled, ""),
     ];
-    let study = [head(), &stacks.concat(), DATABASE, &warm_reads("150ms")].concat();
+    let of = |stacks: &[String], time: Duration| {
+        let phases = warm_reads(&format!("{}ms", time.as_millis()));
+        [head(), &stacks.concat(), DATABASE, &phases].concat()
+    };
+    let study = of(&stacks, below::PHASE);
     let look = below::look(rig, "alike", &study);
     let alike = look.report.clone();
     must_have(&alike, STUDY, &["memory alike"]);
-    let again = [head(), &stacks[..2].concat(), DATABASE, &warm_reads("150ms")].concat();
     let mut all = vec![
-        below::judged(rig, look, &again),
+        below::judged(rig, look, |time| of(&stacks[..2], time)),
         IGNORED.judge((&alike, on("shm")), (&alike, on("one"))),
         // ext4 that journals data takes the flag, and reads and writes through its cache all the same.
         JOURNALLED.judge(

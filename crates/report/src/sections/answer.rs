@@ -8,12 +8,11 @@ use super::phases::primary;
 use super::source::Source;
 use super::storage::kept;
 use super::temporary;
-use super::verdicts::{severity, tone};
+use super::verdicts::{legend, severity, tone};
 
 use crate::cells::PhaseReport;
 use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Column, Fold, Forms, Interval, Item, Name, Placed, Section, Stands, Table, column};
-use crate::format::percent;
 use crate::grouped::{distinct, grouped};
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
 use crate::words::promise::promise_in_short;
@@ -43,18 +42,6 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     blocks.extend(temporary::answers(source).map(|said| titled("Temporary space", vec![said])));
     blocks.push(titled("What speaks against it", vec![Block::List(against(source))]));
     Section::of("answer-in-short", "Answer", "", placed(blocks)).map(|section| section.standing(Stands::Before))
-}
-
-/// What the words of the tables mean, as far as they are there: the margin counts in any case.
-fn legend(source: &Source<'_>) -> String {
-    let analysis = source.analysis;
-    let of_stacks = analysis.comparisons.iter().map(|one| one.verdict);
-    let mut verdicts = of_stacks.chain(analysis.contrasts.iter().map(|one| one.verdict));
-    let mut words = format!("equal: within {}", percent(analysis.study.margin));
-    if verdicts.any(|verdict| verdict == Verdict::NotEnoughData) {
-        words.push_str("; open: not enough data");
-    }
-    words
 }
 
 fn placed(blocks: Vec<Block>) -> Vec<Placed> {

@@ -3,6 +3,7 @@
 //! Takes the head of the study and the checks, gives blocks. Prevents: an answer read without its doubts.
 
 use super::source::Source;
+use super::verdicts::equal_within;
 
 use crate::analysis::{Analysis, GoOn};
 use crate::check::Status;
@@ -105,9 +106,9 @@ fn facts(source: &Source<'_>) -> Block {
     facts.push((
         "Verdicts",
         format!(
-            "{} confidence for all together, on the condition below them; equal: within {}",
+            "{} confidence for all together, on the condition below them; {}",
             percent(1.0 - study.alpha),
-            percent(study.margin)
+            equal_within(study.margin)
         ),
     ));
     Block::Facts(facts)

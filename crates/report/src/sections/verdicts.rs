@@ -49,6 +49,7 @@ pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
     );
     let mut blocks = vec![(Forms::ALL, Block::Table(table)), chances(source)];
     blocks.push(how_to_read(source, "Stack over base"));
+    blocks.push((Forms::TEXTS, Block::Note(legend(source))));
     Section::of(
         "ratios",
         "Verdicts",
@@ -108,6 +109,39 @@ pub(super) fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
+}
+
+/// What the words of the tables mean, as far as they are there: the margin counts in any case.
+///
+/// One-sided bounds decide *equal*, so a two-sided interval may end outside the margin. Then the legend says so.
+pub(super) fn legend(source: &Source<'_>) -> String {
+    let analysis = source.analysis;
+    let of_stacks = analysis.comparisons.iter().map(|one| (one.verdict, one.low, one.high));
+    let of_phases = analysis.contrasts.iter().map(|one| (one.verdict, one.low, one.high));
+    let all: Vec<_> = of_stacks.chain(of_phases).collect();
+    let (low, high) = band(analysis.study.margin);
+    let mut words = equal_within(analysis.study.margin);
+    let outside = |(verdict, from, to): &(Verdict, Option<f64>, Option<f64>)| {
+        *verdict == Verdict::Equivalent && (from.is_some_and(|from| from < low) || to.is_some_and(|to| to > high))
+    };
+    if all.iter().any(outside) {
+        words.push_str(" (one-sided bounds decide it; they lie inside the interval)");
+    }
+    if all.iter().any(|(verdict, ..)| *verdict == Verdict::NotEnoughData) {
+        words.push_str("; open: not enough data");
+    }
+    words
+}
+
+/// The margin, and the ratios between which two stacks are equal.
+pub(super) fn equal_within(margin: f64) -> String {
+    let (low, high) = band(margin);
+    format!("equal: within {}, {} to {}", percent(margin), ratio(low), ratio(high))
+}
+
+/// Ratios between which two stacks are equal.
+fn band(margin: f64) -> (f64, f64) {
+    (1.0 / (1.0 + margin), 1.0 + margin)
 }
 
 /// With more ratios than these, only those clear of 1 by more than the margin are on a page, as in a terminal.
