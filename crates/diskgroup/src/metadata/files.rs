@@ -16,6 +16,10 @@ use crate::port::map::FileMap;
 use std::sync::Arc;
 use targets::Port;
 
+/// Blocks of metadata that one extent changes at most: two tables for each of three copies, leaf and entry, and where
+/// the metadata file grows first, a table for each of its copies and the root.
+const EXTENT_IMAGES_MAX: usize = 12;
+
 /// How a file's bytes go over the disks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stripe {
@@ -264,7 +268,7 @@ impl<P: Port> Core<P> {
 
     /// Adds extents until there are enough or the change is full.
     fn add_extents(&mut self, number: u32, extents: u32, change: &mut Change) -> Result<(), GroupError> {
-        let limit = self.change_limit() - 8;
+        let limit = self.change_limit() - EXTENT_IMAGES_MAX;
         loop {
             let file = &self.files[&number];
             let (extent, copies, fine) = (file.extents(), file.copies, file.fine);
@@ -387,7 +391,7 @@ impl<P: Port> Core<P> {
     pub(crate) fn shrink(&mut self, number: u32, extents: u32) -> Result<(), GroupError> {
         while self.files[&number].extents() > extents {
             let mut change = self.begin()?;
-            let limit = self.change_limit() - 8;
+            let limit = self.change_limit() - EXTENT_IMAGES_MAX;
             let mut freed = Vec::new();
             let file = self.files.get_mut(&number).expect("the file being shortened");
             change.touch(Address::Meta(file.entry));
