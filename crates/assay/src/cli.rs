@@ -226,9 +226,9 @@ pub(crate) struct Run {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// A ranked stack is worse than the base
+    /// A ranked stack is worse than the base, or its change is
     Worse,
-    /// A line of the validity sheet says INVALID
+    /// A line of the validity sheet says INVALID (lost data too)
     Invalid,
 }
 

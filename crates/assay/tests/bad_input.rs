@@ -109,6 +109,20 @@ fn a_study_that_cannot_be_read_is_refused() {
     }
 }
 
+/// A user looks at a study that root will run: what the user may not see is no reason to fail.
+#[test]
+fn a_users_check_of_a_device_that_is_refused_says_so_and_ends_well() {
+    let bench = open_bench();
+    let study = "[study]\nname = \"device\"\n[luns.data]\ndevices = [\"/dev/null\"]\n[[stack]]\nname = \"fs\"\n\
+                 kind = \"ext4\"\ndata = \"data\"\n[database]\nscale = \"64MiB\"\n[[phase]]\nname = \"read\"\n\
+                 kind = \"random\"\nupdate_pct = 0\ntime = \"1s\"\n";
+    let study = bench.write("device.toml", study);
+    set_mode(&study, 0o644);
+    let ran = as_nobody(&bench, &["check", "device.toml"]);
+    assert_eq!((ran.code(), ran.stderr.as_str()), (0, ""), "{ran}");
+    assert!(ran.stdout.contains("refused:"), "{ran}");
+}
+
 #[test]
 fn scale_factors_that_make_no_sense_are_refused() {
     let bench = Bench::new();

@@ -4,7 +4,7 @@
 //! Prevents the worst that such a tool can do. Each refusal is looked at from three sides: the exit code, what is said
 //! (path and cure), and the device's content before and after.
 
-use crate::rig::{Ran, Rig, text, tool};
+use crate::rig::{Ran, Rig, Running, text, tool};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,6 +76,12 @@ fn refused(rig: &Rig, device: &Path, more: &str, flags: &[&str], files: &[&str],
     assert!(!rig.result("refused").exists(), "a refused study has no result");
 }
 
+/// What `assay check` says of a study on one device.
+fn checked(rig: &Rig, device: &Path, more: &[&str]) -> Ran {
+    let file = rig.study("checked", &study(&[device], "overwrite = true"));
+    Running::start(rig.assay(&[&["check", text(&file)][..], more].concat())).wait()
+}
+
 /// The last line says what to do.
 fn has_cure(ran: &Ran) {
     let last = ran.stderr.trim_end().lines().last().unwrap_or_default();
@@ -122,6 +128,37 @@ fn a_mounted_device_is_refused_even_under_overwrite() {
             &["mounted on", text(&place), "unmount it"],
         );
     }
+}
+
+#[test]
+fn a_check_refuses_the_device_that_a_run_would_refuse() {
+    let Some(mut rig) = rig() else { return };
+    let (free, mounted) = (rig.loop_device("a.disk", MIB), rig.loop_device("b.disk", MIB));
+    make_ext4(&mounted);
+    let place = rig.path("mnt");
+    std::fs::create_dir(&place).expect("made");
+    tool("mount", &["-o", "ro,noload", text(&mounted), text(&place)]);
+    let before = (content(&rig, "a.disk"), content(&rig, "b.disk"));
+    for (device, why) in [
+        (mounted.as_path(), "mounted on"),
+        (Path::new("/dev/null"), "not a block device"),
+        (Path::new("/dev/assay-nonesuch"), "No such file"),
+    ] {
+        let ran = checked(&rig, device, &[]);
+        ran.expect(3, &[text(device), why]);
+        has_cure(&ran);
+        assert!(ran.stdout.contains("Nothing was touched."), "{}", ran.stdout);
+        let ran = checked(&rig, device, &["--json"]);
+        ran.expect(3, &[why]);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let said = json["refused"][0].as_str().expect("a refusal");
+        assert!(said.contains(why), "{json}");
+    }
+    // Whether it may be destroyed is asked when the study runs.
+    let ran = checked(&rig, &free, &[]);
+    ran.expect(0, &[]);
+    assert!(ran.stdout.contains("needs --yes"), "{}", ran.stdout);
+    assert_eq!((content(&rig, "a.disk"), content(&rig, "b.disk")), before);
 }
 
 #[test]

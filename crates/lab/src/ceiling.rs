@@ -55,10 +55,11 @@ pub(crate) struct Ceiling {
 }
 
 impl Ceiling {
-    /// Takes about a third of a second. Workers beyond the processors add nothing.
-    pub(crate) fn of(page_bytes: u32, workers: u32, seed: u64) -> anyhow::Result<Ceiling> {
+    /// Takes about a third of a second. Workers share alike as many hosts as this one; beyond a host's processors they
+    /// add nothing.
+    pub(crate) fn of(page_bytes: u32, workers: u32, hosts: u32, seed: u64) -> anyhow::Result<Ceiling> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let at_once = f64::from(workers.min(processors));
+        let at_once = f64::from(workers.min(processors.saturating_mul(hosts)));
         let mut found = Cached::new(page_bytes)?;
         let cached = best(|each| found.select(WORK_UNIT, each, seed))?;
         let single = best(|each| found.select(1, each, seed))?;
@@ -220,7 +221,7 @@ mod tests {
                 "{read:?} {cached:?}"
             );
         }
-        let ceiling = Ceiling::of(8192, 1, 1).unwrap();
+        let ceiling = Ceiling::of(8192, 1, 1, 1).unwrap();
         assert!(
             ceiling.read > 0.0 && ceiling.cached > 0.0 && ceiling.operations > 0.0,
             "{ceiling:?}"

@@ -46,6 +46,7 @@ pub use instances::rank::serve as serve_rank;
 pub use instances::ranks::Ranks;
 pub use luns::service as device_service;
 pub use luns::serving::serve as serve_devices;
+pub use luns::sets::looked_at as devices_looked_at;
 pub use model::site::ModelSite;
 pub use ordered::OrderedError;
 pub use pool::zfs_ways;

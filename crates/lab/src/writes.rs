@@ -18,7 +18,8 @@ pub struct Writes {
     pub directories: Vec<Written>,
     /// Files.
     pub files: Vec<Written>,
-    /// Files and directories of the kernel by which it attaches, mounts, limits and observes.
+    /// Files and directories of the kernel by which it attaches, mounts and limits, and places of the tools of LVM and
+    /// md, which make devices there.
     pub kernel: Vec<Written>,
     /// Servers that are there already, in which it makes databases of its own.
     pub servers: Vec<Written>,
@@ -64,7 +65,7 @@ impl Writes {
         for stack in &study.stacks {
             writes.stack(stack);
         }
-        writes.observed(study);
+        writes.memory(study);
         writes
     }
 
@@ -131,11 +132,13 @@ impl Writes {
             add(&mut self.directories, path.into(), &why);
         }
         if let Some(volume) = stack.kind.volume() {
-            let (path, why) = match volume.manager {
-                Manager::Lvm(_) => ("/dev/mapper/control", "volumes of LVM"),
-                Manager::Md(_) => ("/dev/md", "arrays of md"),
+            let why = match volume.manager {
+                Manager::Lvm(_) => "tools of LVM make its volumes and take them away",
+                Manager::Md(_) => "tools of md make its arrays and take them away",
             };
-            add(&mut self.kernel, path.into(), why);
+            for place in stacks::VOLUME_PLACES {
+                add(&mut self.kernel, place.into(), why);
+            }
         }
         match stack.kind.pool().and_then(|zfs| zfs.via) {
             Some(ZfsWay::Kernel) => {
@@ -151,18 +154,12 @@ impl Writes {
         }
     }
 
-    /// What keeps, empties and counts.
-    fn observed(&mut self, study: &Study) {
-        let root = stacks::is_root();
-        if root {
+    /// What empties caches and bounds memory.
+    fn memory(&mut self, study: &Study) {
+        if stacks::is_root() {
             let drop = "/proc/sys/vm/drop_caches";
-            add(&mut self.kernel, drop.into(), "the page cache is emptied between runs");
-            let tracing = "/sys/kernel/tracing/instances";
-            add(
-                &mut self.kernel,
-                tracing.into(),
-                "an instance that counts block I/O, removed at the end",
-            );
+            let why = "the page cache of the whole host is emptied before phases";
+            add(&mut self.kernel, drop.into(), why);
         }
         if study.memory.budget.is_some() {
             let why = "a control group that bounds the memory, removed at the end";
@@ -324,7 +321,27 @@ mod tests {
             paths(&bounded.kernel).contains(&"/sys/fs/cgroup".to_string()),
             "{bounded:?}"
         );
+        let traced = bounded
+            .kernel
+            .iter()
+            .any(|one| one.path.starts_with("/sys/kernel/tracing"));
+        assert!(!traced, "no run counts block I/O by a tracing instance: {bounded:?}");
         let zfs = of("kind = \"zfs\"\nvia = \"kernel\"\ndata = \"data\"", luns, "");
         assert!(paths(&zfs.kernel).contains(&"/dev/zfs".to_string()), "{zfs:?}");
+    }
+
+    #[test]
+    fn stacks_of_lvm_and_md_say_all_that_their_tools_may_write_to() {
+        let luns = "[luns.data]\nfiles = { count = 2, size = \"1GiB\" }\n";
+        let lvm = of("kind = \"lvm\"\ndata = \"data\"", luns, "");
+        let md = of("kind = \"md\"\nlevel = \"raid1\"\ndata = \"data\"", luns, "");
+        for place in stacks::VOLUME_PLACES {
+            let place = real(Path::new(place)).display().to_string();
+            for writes in [&lvm, &md] {
+                assert!(paths(&writes.kernel).contains(&place), "{place}: {writes:?}");
+            }
+        }
+        let plain = of("kind = \"ext4\"\ndata = \"data\"", luns, "");
+        assert!(!paths(&plain.kernel).contains(&"/dev".to_string()), "{plain:?}");
     }
 }

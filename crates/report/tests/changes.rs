@@ -122,6 +122,24 @@ fn a_slowdown_within_each_trial_does_not_read_as_ageing() {
     assert!((ages.contrasts[0].ratio.unwrap() - 0.8).abs() < 0.01);
 }
 
+/// A stack that is worse in no phase and ages more: `--fail-on worse` hears of it.
+#[test]
+fn a_change_that_is_worse_is_worse_though_no_phase_is() {
+    let of = |after: f64| {
+        let analysis = ages(vec![aged("asm", 1.0, 0.8), aged("btrfs", 2.0, after)])
+            .film()
+            .analysis();
+        assert!(
+            analysis.comparisons.iter().all(|one| one.verdict != Verdict::Worse),
+            "{:?}",
+            analysis.comparisons
+        );
+        (analysis.contrasts[0].verdict, analysis.is_worse())
+    };
+    assert_eq!(of(0.5), (Verdict::Worse, true));
+    assert_eq!(of(0.8), (Verdict::Equivalent, false));
+}
+
 #[test]
 fn recorded_looks_of_changes_are_recorded_once() {
     let mut filmed = ages(vec![aged("asm", 1.0, 1.0), aged("btrfs", 0.7, 0.5)]).film();

@@ -89,6 +89,30 @@ fn three_numbers_of_luns_make_a_curve() {
     assert!(!found.extrapolated, "{found:?}");
 }
 
+/// The middle of one block says nothing of the worst that chance gives.
+#[test]
+fn one_block_has_no_interval_and_no_number_to_take() {
+    let mut scene = three();
+    let most = most(&scene);
+    let two = Scene { blocks: 2, ..three() };
+    let found = one(&two, load(0.75 * most, Some(5.0 * GB)));
+    assert!(
+        found.high.is_some() && !found.notes.iter().any(|note| note.contains("one block")),
+        "{found:?}"
+    );
+    scene.blocks = 1;
+    let found = one(&scene, load(0.75 * most, Some(5.0 * GB)));
+    assert!((found.for_rate.unwrap() - 3.0).abs() < 0.1, "{found:?}");
+    assert_eq!((found.low, found.high, found.takes), (None, None, None), "{found:?}");
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.starts_with("one block: no interval")),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn what_was_not_measured_is_labelled_and_far_beyond_it_nothing_is_said() {
     let scene = three();

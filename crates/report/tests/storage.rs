@@ -153,3 +153,25 @@ fn parity_is_named_and_pages_that_went_back_are_counted() {
         "{loss:?}"
     );
 }
+
+/// A miss of one page reads a whole record: the bytes of the devices then say nothing of what the ARC served.
+#[test]
+fn bytes_of_whole_records_hide_no_arc() {
+    let label = |requests: f64, misses: f64| {
+        let mut amplified = actor("pool", 1.0);
+        amplified.device = Some(1.44);
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), amplified]);
+        for (measure, value) in [
+            (Measure::EnginePhysicalReads, requests),
+            (Measure::ArcDataHits, requests - misses),
+            (Measure::ArcDataMisses, misses),
+            (Measure::ArcAheadMisses, 0.0),
+        ] {
+            scene.extra_of.push(("pool".into(), measure, value));
+        }
+        scene.film().analysis().phases[0].cells[2].provenance.reads.origin
+    };
+    assert_eq!(label(100_000.0, 9_000.0), report::Origin::Cache);
+    assert_eq!(label(100_000.0, 50_000.0), report::Origin::Mixed);
+    assert_eq!(label(100_000.0, 95_000.0), report::Origin::Device);
+}

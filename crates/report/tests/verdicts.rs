@@ -435,11 +435,11 @@ fn each_doubt_has_its_threshold() {
     assert_eq!(status_with(Measure::CpuIdleShare, 0.03, "host CPU"), Status::Suspect);
     assert_eq!(status_with(Measure::CpuIdleShare, 0.05, "host CPU"), Status::Valid);
     assert_eq!(
-        status_with(Measure::EngineCheckpoints, 2.0, "checkpoints"),
+        status_with(Measure::EngineCheckpointsLeast, 2.0, "checkpoints"),
         Status::Suspect
     );
     assert_eq!(
-        status_with(Measure::EngineCheckpoints, 3.0, "checkpoints"),
+        status_with(Measure::EngineCheckpointsLeast, 3.0, "checkpoints"),
         Status::Valid
     );
     assert_eq!(

@@ -40,6 +40,7 @@ pub use nfs::{Dialer, FileServerHere, FileService, file_servers};
 pub use places::{Owners, Places};
 pub use probe::{Buildable, probe};
 pub use revive::{make_anew, power_off, power_on};
+pub use tool::VOLUME_PLACES;
 pub use undo::Undo;
 pub use volume::{Exchange, Told, exchange, lost_members, said, stale_parity};
 pub use zfs::{ArcCounted, MountedPool, PoolCounted, WayHere, zfs_ways};

@@ -29,7 +29,7 @@ pub(crate) struct Output {
 const WORDS_MAX: u64 = 1 << 20;
 
 /// What tools of volume managers write to: the nodes that they make, locks, and what the kernel shows of its arrays.
-const VOLUME_PLACES: [&str; 5] = [
+pub const VOLUME_PLACES: [&str; 5] = [
     "/dev",
     "/run/lock",
     "/run/lvm",

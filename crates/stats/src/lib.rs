@@ -6,6 +6,7 @@
 //! Prevents: a verdict from looking often enough, and two parts of the program that judge differently.
 
 mod apart;
+mod company;
 mod contrast;
 mod decide;
 mod design;
@@ -20,6 +21,7 @@ mod student;
 mod summary;
 
 pub use apart::{DecidedApart, LookApart, decide_apart};
+pub use company::{Span, two_populations_in_company};
 pub use contrast::{Phases, contrast};
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
 pub use design::{Design, EXTENSIONS_MAX, LookRule};

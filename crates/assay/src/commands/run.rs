@@ -252,7 +252,10 @@ fn verdict(analysis: &Analysis, fail_on: &[FailOn]) -> Result<(), Failure> {
         };
         if hit {
             let why = match what {
-                FailOn::Worse => "(--fail-on worse): a ranked stack is worse than the base",
+                FailOn::Worse => {
+                    "(--fail-on worse): a ranked stack is worse than the base, in a phase or in its change from an \
+                     earlier one"
+                }
                 FailOn::Invalid => {
                     "(--fail-on invalid): a line of the validity sheet says INVALID; `assay report FILE \
                      --full` names it"

@@ -210,7 +210,8 @@ impl<'a> HostSite<'a> {
         };
         self.prepared.facts.extend(facts);
         let page_bytes = u32::try_from(self.study.database.page.0)?;
-        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.root_seed())?;
+        let hosts = self.ranks.as_ref().map_or(1, Ranks::count);
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, hosts, self.study.root_seed())?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::instances::ranks::{Clocks, Ranks};
 use crate::instances::settled::Settled;
 use crate::instances::wire::{Answer, Asked, Opening, Order};
 use crate::signals;
-use crate::trial::drive::{Driven, Paced};
+use crate::trial::drive::{Driven, Paced, Spread};
 use diskgroup::Follower;
 use pages::Counters;
 use std::sync::Arc;
@@ -72,6 +72,14 @@ impl Others {
         // What they read to open is no part of a phase.
         others.settle(cancel, || Ok(()))?;
         Ok(others)
+    }
+
+    /// Where `workers` are, those of all instances.
+    pub(crate) fn spread(&self, workers: u32) -> Spread {
+        Spread {
+            workers,
+            hosts: self.ranks.as_ref().map_or(1, Ranks::count),
+        }
     }
 
     /// Before a phase: reads the clocks of the other hosts, where there are any.

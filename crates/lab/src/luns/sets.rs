@@ -68,8 +68,9 @@ pub(crate) struct LunSets {
     homes: BTreeMap<String, Directory>,
 }
 
-/// Looks at every device the study names, by the rules of safety; touches nothing.
-pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathBuf, DeviceFacts>> {
+/// Every device that the study names, looked at by the rules of safety: its facts, or why a run would refuse it. This
+/// touches nothing.
+pub fn looked_at(study: &Study) -> Vec<(PathBuf, anyhow::Result<DeviceFacts>)> {
     let mut named: Vec<PathBuf> = Vec::new();
     let mut overwritten: Vec<PathBuf> = Vec::new();
     for set in &study.luns {
@@ -78,25 +79,27 @@ pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathB
             overwritten.extend(overwrite.iter().cloned());
         }
     }
-    let mut facts = BTreeMap::new();
-    for path in &named {
+    let look = |path: &PathBuf| -> anyhow::Result<DeviceFacts> {
         let known = luns::inspect_device(&device_at(path)?, &named, &overwritten)?;
-        facts.insert(
-            path.clone(),
-            DeviceFacts {
-                path: path.clone(),
-                ..known
-            },
-        );
+        Ok(DeviceFacts {
+            path: path.clone(),
+            ..known
+        })
+    };
+    named.iter().map(|path| (path.clone(), look(path))).collect()
+}
+
+/// The devices that the study names, with their facts; an error where one is refused, or where `yes` was not said.
+pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathBuf, DeviceFacts>> {
+    let (mut facts, mut named) = (BTreeMap::new(), Vec::new());
+    for (path, known) in looked_at(study) {
+        named.push(path.display().to_string());
+        facts.insert(path, known?);
     }
     ensure!(
         named.is_empty() || yes,
         "the study destroys what is on {}\n  say --yes if that is meant",
-        named
-            .iter()
-            .map(|p| p.display().to_string())
-            .collect::<Vec<_>>()
-            .join(", ")
+        named.join(", ")
     );
     Ok(facts)
 }

@@ -11,7 +11,7 @@ use crate::instances::shares::{self, Part};
 use crate::ports::PageEngine;
 use crate::signals::{self, SetWhenGone};
 use crate::trial::around::Around;
-use crate::trial::drive::{Driven, Paced, SLICE_NS_UNTIMED};
+use crate::trial::drive::{Driven, Paced, SLICE_NS_UNTIMED, Spread};
 use anyhow::Context;
 use ledger::{Measure, Sample};
 use plan::{Duration, Phase, Random, Rebalance};
@@ -51,7 +51,8 @@ pub(crate) fn phase(
         let outcomes = std::iter::once(own).chain(theirs).map(|driven| driven.outcome);
         outcomes.collect::<Vec<Outcome>>()
     });
-    let whole = windows.clone().map(together);
+    let spread = others.spread(around.study.workers);
+    let whole = windows.clone().map(|each| together(each, spread));
     let mut measures = vec![
         (Measure::RebalanceMovedBytes, moved.moved_bytes as f64),
         (Measure::RebalanceIdealBytes, moved.ideal_bytes as f64),
@@ -105,8 +106,8 @@ fn overlap([before, _, after]: &[Vec<Outcome>; 3]) -> Option<f64> {
 }
 
 /// What all instances did in one window.
-fn together(each: Vec<Outcome>) -> Outcome {
-    Driven::together(each.into_iter().map(Driven::of).collect()).outcome
+fn together(each: Vec<Outcome>, spread: Spread) -> Outcome {
+    Driven::together(each.into_iter().map(Driven::of).collect(), spread).outcome
 }
 
 /// What each of several instances did in all windows.

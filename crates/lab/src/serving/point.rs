@@ -7,7 +7,7 @@ use crate::host::observed::Host;
 use crate::surroundings::Seen;
 use anyhow::Context;
 use files::{FilesError, Point};
-use ledger::LoadPoint;
+use ledger::{LoadPoint, Measure};
 use plan::{Limit, LimitOf, Rate, Serving};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,6 +49,7 @@ impl Ramp<'_> {
         if self.serving.warm_up.0 > 0 {
             let pacing = work::pacing(self.serving, rate.0, self.serving.warm_up.0, self.cancel);
             tree.run(&pacing, !seed)?;
+            host.rest().context("rest after the warm-up of a point")?;
         }
         let pacing = work::pacing(self.serving, rate.0, self.time_ns, self.cancel);
         host.start()?;
@@ -59,21 +60,23 @@ impl Ramp<'_> {
             .saturating_sub(proof_ns);
         let mut seen = host.stop()?;
         seen.measures.extend(rows::counted(&point.counts));
+        seen.measures.push((Measure::FilesDrainNs, drain_ns as f64));
         seen.notes
             .extend(point.wrong.iter().map(|wrong| format!("wrong answer: {wrong}")));
         Ok(Ran {
             row: rows::point(rate.0, self.since, self.time_ns, &point, &seen)?,
-            inside: self.inside(rate, &point),
+            inside: self.inside(&point),
             outcome: point.outcome,
             seen,
             drain_ns,
         })
     }
 
-    /// As the report judges it.
-    fn inside(&self, rate: Rate, point: &Point) -> bool {
-        let done = point.outcome.in_time_count as f64 * 1e9 / self.time_ns.max(1) as f64;
-        let reached = done >= self.serving.reached.0 * rate.0;
+    /// As the report judges it: arrivals are drawn, so what fell due counts, not the rate that was asked.
+    fn inside(&self, point: &Point) -> bool {
+        let outcome = &point.outcome;
+        let due = outcome.count().saturating_add(outcome.unsent);
+        let reached = outcome.in_time_count as f64 >= self.serving.reached.0 * due as f64;
         reached
             && self
                 .serving

@@ -107,8 +107,11 @@ impl Work<'_> {
         let driven = (!outcomes.is_empty()).then(|| Driven::of(steps::one_after_another(&outcomes)));
         let drain_ns = points.iter().map(|ran| ran.drain_ns).sum();
         let (mut rows, mut seen) = (Vec::new(), Vec::new());
-        for ran in points {
+        let mut before_ns = 0;
+        for mut ran in points {
             rows.push(ran.row);
+            rows::shift(&mut ran.seen, before_ns, ran.outcome.elapsed_ns);
+            before_ns += ran.outcome.elapsed_ns;
             seen.push(ran.seen);
         }
         let mut seen = rows::together(seen);

@@ -80,6 +80,14 @@ pub(super) fn serving(serving: &Serving, files: &Files, server: Option<String>, 
     }
 }
 
+/// Puts the samples of a point behind the points before it. The clock of a ramp stops while a point drains.
+pub(super) fn shift(seen: &mut Seen, before_ns: u64, elapsed_ns: u64) {
+    seen.samples.retain(|sample| sample.at_ns <= elapsed_ns);
+    for sample in &mut seen.samples {
+        sample.at_ns += before_ns;
+    }
+}
+
 /// What was seen at all points, as of one phase: amounts add up, of the rest the highest counts, of shares the mean.
 pub(super) fn together(all: Vec<Seen>) -> Seen {
     let points = all.len().max(1) as f64;

@@ -34,11 +34,11 @@ impl Driven {
     }
 
     /// What several instances did, as one.
-    pub(crate) fn together(all: Vec<Driven>) -> Driven {
+    pub(crate) fn together(all: Vec<Driven>, spread: Spread) -> Driven {
         let shares: Option<Vec<f64>> = all.iter().map(|driven| driven.outcome.busy_share).collect();
         let user_scans = all.iter().flat_map(|driven| driven.user_scans.clone()).collect();
         let mut outcome = workloads::merge(all.into_iter().map(|driven| driven.outcome).collect());
-        outcome.busy_share = shares.map(|shares| together(&shares));
+        outcome.busy_share = shares.map(|shares| spread.busy(&shares));
         Driven { outcome, user_scans }
     }
 
@@ -46,6 +46,28 @@ impl Driven {
     pub(crate) fn scans<P: Port>(outcome: Outcome, operations: &[ScanOperation<'_, P>]) -> Driven {
         let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
         Driven { outcome, user_scans }
+    }
+}
+
+/// Where the workers of all instances are: alike on each of some hosts like this one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    /// Of all instances together.
+    pub(crate) workers: u32,
+    pub(crate) hosts: u32,
+}
+
+impl Spread {
+    /// The share of each instance's time that its workers had a processor, as one share of what all hosts give them.
+    fn busy(self, shares: &[f64]) -> f64 {
+        let processors = std::thread::available_parallelism().map_or(u32::MAX, |count| count.get() as u32);
+        self.busy_on(processors, shares)
+    }
+
+    fn busy_on(self, processors: u32, shares: &[f64]) -> f64 {
+        let running = |parts: u32| f64::from((self.workers / parts.max(1)).clamp(1, processors.max(1)));
+        let had = shares.iter().sum::<f64>() * running(shares.len() as u32);
+        (had / (f64::from(self.hosts) * running(self.hosts))).min(1.0)
     }
 }
 
@@ -370,4 +392,20 @@ fn busy<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, Option<f64>), E
     let elapsed_ns = began.elapsed().as_nanos() as f64;
     let had_ns = own_ns().saturating_sub(had) as f64;
     Ok((done, (elapsed_ns > 0.0).then(|| (had_ns / elapsed_ns).min(1.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Spread;
+
+    #[test]
+    fn workers_of_instances_share_the_processors_of_their_hosts() {
+        let of = |workers, hosts, shares: &[f64]| Spread { workers, hosts }.busy_on(8, shares);
+        // Four instances of eight workers each, on eight processors that are all busy.
+        assert_eq!(of(32, 1, &[0.25; 4]), 1.0);
+        // The same on four hosts, each a quarter busy.
+        assert_eq!(of(32, 4, &[0.25; 4]), 0.25);
+        assert_eq!(of(4, 1, &[0.5, 0.7]), 0.6);
+        assert_eq!(of(1, 1, &[1.0]), 1.0);
+    }
 }

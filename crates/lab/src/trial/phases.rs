@@ -51,6 +51,8 @@ pub(crate) struct Piece {
     /// `None` where the stack had no space left.
     pub(crate) driven: Option<Driven>,
     pub(crate) counters: pages::Counters,
+    /// Checkpoints of this instance's worker that had the fewest, with that of the drain.
+    pub(crate) checkpoints_least: u64,
     pub(crate) elapsed_ns: u64,
     pub(crate) drain_ns: u64,
     pub(crate) seen: Seen,
@@ -125,7 +127,7 @@ impl<'a> Loaded<'a> {
         end: End,
         work: impl FnOnce(&mut PageEngine, &mut Others) -> anyhow::Result<Driven>,
     ) -> anyhow::Result<Piece> {
-        let before = self.counters();
+        let (before, checkpoints) = (self.counters(), self.instance.checkpoints_of_workers());
         self.surroundings.begin(&mut self.instance)?;
         let began = self.now();
         let worked = work(&mut self.instance, &mut self.others);
@@ -148,6 +150,7 @@ impl<'a> Loaded<'a> {
             drain_ns: driven.as_ref().map_or(0, drain_ns),
             driven,
             counters: self.counters() - before,
+            checkpoints_least: fewest(&checkpoints, &self.instance.checkpoints_of_workers()),
             seen,
             instances: Vec::new(),
             full,
@@ -180,6 +183,7 @@ impl<'a> Loaded<'a> {
         if piece.counters.commits > 0 {
             let overwritten = self.overwritten_pages() * u64::from(shape.page_bytes);
             measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
+            measures.push((Measure::EngineCheckpointsLeast, piece.checkpoints_least as f64));
         }
         Done {
             elapsed_ns: piece.elapsed_ns,
@@ -222,6 +226,15 @@ impl<'a> Loaded<'a> {
     }
 }
 
+/// What the worker with the least has more of than before.
+fn fewest(before: &[u64], after: &[u64]) -> u64 {
+    let each = before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| after.saturating_sub(*before));
+    each.min().unwrap_or(0)
+}
+
 /// The work of a phase, without the drain, of all instances together; what it has to tell beside that; what each of
 /// several instances did.
 fn work(
@@ -257,7 +270,11 @@ fn work(
         overlap: phase.time.map(|_| shares::overlap(&each)),
         ..Told::default()
     };
-    Ok((Driven::together(theirs), told, each))
+    Ok((
+        Driven::together(theirs, others.spread(around.study.workers)),
+        told,
+        each,
+    ))
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number

@@ -282,7 +282,7 @@ impl Stint<'_> {
 fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
     let (mut outcomes, mut seen, mut samples) = (Vec::new(), Vec::new(), Vec::new());
     let (mut user_scans, mut counters, mut full) = (Vec::new(), pages::Counters::default(), None);
-    let (mut elapsed_ns, mut drain_ns) = (0, 0);
+    let (mut elapsed_ns, mut drain_ns, mut checkpoints_least) = (0, 0, 0);
     let first = *began.first()?;
     for (mut piece, began) in pieces.into_iter().zip(began) {
         samples.extend(stint_samples(&piece, elapsed_ns, began.saturating_sub(first)));
@@ -295,6 +295,7 @@ fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
         seen.push((piece.seen, piece.elapsed_ns + piece.drain_ns));
         elapsed_ns += piece.elapsed_ns;
         drain_ns += piece.drain_ns;
+        checkpoints_least += piece.checkpoints_least;
         full = full.or(piece.full);
         if let Some(driven) = piece.driven {
             // Of scans each stint knows all so far.
@@ -318,6 +319,7 @@ fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
         elapsed_ns: driven.as_ref().map_or(elapsed_ns, |driven| driven.outcome.elapsed_ns),
         driven,
         counters,
+        checkpoints_least,
         drain_ns,
         seen,
         instances: Vec::new(),

@@ -69,7 +69,10 @@ measures! {
     EngineRedoFlushes, "engine.redo_flushes", "flushes", Amount, "flushes of the redo log";
     EngineCommits, "engine.commits", "commits", Amount, "transactions acknowledged as durable";
     EnginePageImages, "engine.page_images", "pages", Amount, "full page images written against torn pages";
-    EngineCheckpoints, "engine.checkpoints", "checkpoints", Amount, "checkpoints completed";
+    EngineCheckpoints, "engine.checkpoints", "checkpoints", Amount,
+        "checkpoints completed, of all workers together";
+    EngineCheckpointsLeast, "engine.checkpoints_least", "checkpoints", Amount,
+        "checkpoints of the worker that completed the fewest, with that of the drain";
     EngineOverwrittenBytes, "engine.overwritten_bytes", "bytes", Amount,
         "bytes of the distinct pages that the phase changed and that were written to their homes, as counted there";
     OutOfSpace, "stack.out_of_space", "code", Level, "1: the phase ended because the stack had no space left";
@@ -88,6 +91,8 @@ measures! {
         "calls that the server put off (NFS3ERR_JUKEBOX) and that were sent again";
     FilesListedAgain, "files.listed_again", "listings", Amount,
         "listings that the server refused though their directory is there, and gave when it was asked again";
+    FilesDrainNs, "files.drain_ns", "ns", Amount,
+        "time that syncing and coming to rest took after the points of a ramp, each after its own";
     FilesCalls, "files.calls", "calls", Amount, "calls that the operations made";
     FilesCeiling, "files.ceiling_per_s", "operations/s", Level,
         "operations a second of the same work with a client that answers itself: the generator's own ceiling";

@@ -248,6 +248,11 @@ impl<P: Port> Instance<P> {
         self.workers.iter().fold(Counters::default(), |sum, w| sum + w.counters)
     }
 
+    /// Checkpoints of each worker since create or open: each has its own.
+    pub fn checkpoints_of_workers(&self) -> Vec<u64> {
+        self.workers.iter().map(|w| w.counters.checkpoints).collect()
+    }
+
     /// Pages in the cache now and changed since they were last written.
     pub fn dirty_pages(&self) -> u64 {
         self.workers.iter().map(|w| u64::from(w.cache.dirty)).sum()

@@ -43,7 +43,15 @@ pub(crate) fn is_in_bytes(kind: PhaseKind, slices: &[Slice]) -> bool {
 
 /// Slices as work per second; a slice that was not written had nothing in it.
 pub(crate) fn rates(kind: PhaseKind, slices: &[Slice]) -> Vec<Piece> {
-    let in_bytes = is_in_bytes(kind, slices);
+    pieces(slices, is_in_bytes(kind, slices))
+}
+
+/// The same, of operations.
+pub(crate) fn operation_rates(slices: &[Slice]) -> Vec<Piece> {
+    pieces(slices, false)
+}
+
+fn pieces(slices: &[Slice], in_bytes: bool) -> Vec<Piece> {
     let usual_ns = slices.first().map_or(0, |slice| slice.at_ns);
     let mut pieces = Vec::with_capacity(slices.len());
     let mut before_ns = 0;

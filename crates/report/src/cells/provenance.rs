@@ -6,6 +6,7 @@
 use super::counts::{READS_ASKED, WRITES_ASKED};
 use crate::check::Status;
 use crate::history::{Book, Seen};
+use crate::phase_kind::kind_row;
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -100,16 +101,6 @@ impl Provenance {
         let temporary = Temporary {
             bytes: total(&[Measure::DatabaseTempBytes]).filter(|_| seen.iter().any(|run| run.temporary_weighs())),
         };
-        let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure| Direction {
-            origin: match asked {
-                Some(asked) => temporary.label(total(&[apart]), low, |low| label(asked, asked / squeezed, floor, low)),
-                None if seen.is_empty() => Origin::None,
-                None => Origin::Uncounted,
-            },
-            asked_bytes: asked.unwrap_or(0.0),
-            near_bytes: near,
-            low_bytes: low,
-        };
         let [hits, misses, ahead] =
             [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
         let accesses = hits
@@ -117,19 +108,40 @@ impl Provenance {
             .map(|(hits, misses)| hits + misses)
             .filter(|all| *all > 0.0);
         let served = hits.zip(ahead).map(|(hits, ahead)| (hits - ahead).max(0.0));
+        let arc_share = served.zip(accesses).map(|(served, all)| served / all);
+        // A miss of one random page reads a whole record: its bytes would hide the pages that the ARC served.
+        let is_random = seen.iter().all(|phase| kind_row(phase.run.kind).is_random);
+        let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
+        let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
+        let missed_most = crate::figures::over(fetched, requests).unwrap_or(f64::INFINITY);
+        let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| Direction {
+            origin: match asked {
+                Some(asked) => temporary.label(total(&[apart]), low, |low| {
+                    let expected = asked / squeezed;
+                    label(asked, expected, floor, low.map(|low| low.min(expected * missed_most)))
+                }),
+                None if seen.is_empty() => Origin::None,
+                None => Origin::Uncounted,
+            },
+            asked_bytes: asked.unwrap_or(0.0),
+            near_bytes: near,
+            low_bytes: low,
+        };
         Provenance {
-            arc_share: served.zip(accesses).map(|(served, all)| served / all),
+            arc_share,
             reads: direction(
                 read,
                 total(&[Measure::NearReadBytes]),
                 total(&[Measure::LowReadBytes]),
                 Measure::TempDeviceReadBytes,
+                missed_most,
             ),
             writes: direction(
                 written,
                 total(&[Measure::NearWriteBytes]),
                 total(&[Measure::LowWriteBytes]),
                 Measure::TempDeviceWriteBytes,
+                f64::INFINITY,
             ),
         }
     }

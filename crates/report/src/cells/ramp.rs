@@ -122,8 +122,9 @@ impl PointOfRun {
             _ => (mean_ns, served_ns),
         };
         let done_per_s = point.in_time as f64 / seconds;
-        let reached = done_per_s >= serving.reached_share * point.asked_per_s;
+        // Arrivals are drawn: a point is held to what fell due, not to the rate that was asked.
         let due = response.len().saturating_add(point.unsent);
+        let reached = point.in_time as f64 >= serving.reached_share * due as f64;
         Ok(Some(PointOfRun {
             asked_per_s: point.asked_per_s,
             done_per_s,
@@ -198,7 +199,7 @@ fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
     };
     let (low, high) = (last.limited_ns.max(1.0).ln(), over.limited_ns.max(1.0).ln());
     if high <= limit.ln() {
-        return AtLimit::At(over.done_per_s);
+        return AtLimit::At(over.done_per_s.max(last.done_per_s));
     }
     // A point that is outside may have done less than the one before it.
     let reach = (over.done_per_s - last.done_per_s).max(0.0);

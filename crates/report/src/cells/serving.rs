@@ -80,6 +80,8 @@ pub struct ServingFigures {
     pub points: Vec<PointFigures>,
     /// Blocks whose ramp ended before a point was outside: their rate at the limit is "at least" the last one's.
     pub blocks_at_least: u32,
+    /// Blocks whose first point was outside the limit already: their rate at the limit is below it.
+    pub blocks_below: u32,
     /// The highest rate done at any point.
     pub peak_per_s: Option<Figure>,
     /// Overall response time in nanoseconds by SFS's rule: the area under response over rate, from rate 0 (with the
@@ -137,6 +139,7 @@ impl ServingFigures {
         let figure = |of: &dyn Fn(&Ramp) -> Option<f64>| Figure::of(ramps.iter().map(|(_, ramp)| of(ramp)));
         let count = |measure: Measure| runs.iter().filter_map(|run| run.get(measure)).sum();
         let at_least = |(_, ramp): &&(&FileServing, &Ramp)| matches!(ramp.limit, AtLimit::AtLeast(_));
+        let is_below = |(_, ramp): &&(&FileServing, &Ramp)| matches!(ramp.limit, AtLimit::Below(_));
         let is_late_alone = |(_, ramp): &&(&FileServing, &Ramp)| ramp.late_cost().is_some_and(f64::is_infinite);
         Ok(Some(ServingFigures {
             protocol: first.protocol.clone(),
@@ -149,6 +152,7 @@ impl ServingFigures {
             limit_of: first.limit_of.clone(),
             points: points(&ramps),
             blocks_at_least: ramps.iter().filter(at_least).count() as u32,
+            blocks_below: ramps.iter().filter(is_below).count() as u32,
             peak_per_s: figure(&Ramp::peak),
             overall_response_ns_sfs: figure(&Ramp::overall_sfs),
             overall_response_ns_specstorage: figure(&Ramp::overall_specstorage),
@@ -223,7 +227,8 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
 
 /// Seconds that a point was watched: its time and the drain behind it.
 fn seconds(point: &LoadPoint) -> f64 {
-    point.ended_ns.saturating_sub(point.began_ns) as f64 / 1e9
+    let drain_ns = point.get(Measure::FilesDrainNs).unwrap_or(0.0);
+    (point.ended_ns.saturating_sub(point.began_ns) as f64 + drain_ns) / 1e9
 }
 
 fn sum(point: &LoadPoint, measures: &[Measure]) -> Option<f64> {

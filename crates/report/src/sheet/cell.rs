@@ -7,6 +7,7 @@
 use super::at::At;
 use super::rule::Taken;
 use crate::cells::counts::BUDGET_SLACK;
+use crate::cells::over_time::{operation_rates, resampled};
 use crate::cells::provenance::Origin;
 use crate::cells::stalls::stalls;
 use crate::check::Status;
@@ -33,6 +34,8 @@ const ROUND_NS_MIN: u64 = 1_000_000_000;
 const ROUNDS_MAX: usize = 10;
 /// What a rate of the whole phase may lie from its steady level: as far as that level may slope.
 const WHOLE_MAX: f64 = 0.10;
+/// Blocks whose scans fall into two groups: up to this share chance alone may do it.
+const SPLIT_SHARE: f64 = 0.25;
 
 impl At<'_> {
     pub(crate) fn provenance(&self) -> Option<Taken> {
@@ -205,8 +208,8 @@ impl At<'_> {
         }
         self.measured(Measure::EngineCommits)
             .filter(|commits| commits.median > 0.0)?;
-        let found = self.measured(Measure::EngineCheckpoints)?;
-        let figure = format!("{} checkpoints in the shortest block", number(found.low));
+        let found = self.measured(Measure::EngineCheckpointsLeast)?;
+        let figure = format!("{} checkpoints of a worker in the shortest block", number(found.low));
         Some(Taken::holds(found.low >= CHECKPOINTS_MIN, figure))
     }
 
@@ -269,39 +272,42 @@ impl At<'_> {
     }
 
     pub(crate) fn populations(&self) -> Option<Taken> {
-        let split = self.runs.iter().find_map(|run| {
-            let seconds: Vec<f64> = run
-                .scans
+        let spans = |run: &&Seen| {
+            run.scans
                 .iter()
-                .map(|scan| scan.ended_ns.saturating_sub(scan.began_ns) as f64 / 1e9)
-                .collect();
-            stats::two_populations(&seconds)
-        })?;
+                .map(|scan| (scan.began_ns, scan.ended_ns))
+                .collect::<Vec<_>>()
+        };
+        let splits = self.runs.iter().map(spans);
+        let found: Vec<_> = splits
+            .filter_map(|spans| stats::two_populations_in_company(&spans))
+            .collect();
+        let split = found.first()?;
+        if found.len() as f64 <= SPLIT_SHARE * self.runs.len() as f64 {
+            return None;
+        }
         Some(Taken::broken(format!(
-            "{} scans took about {} and {} about {}",
+            "{} scans took about {} and {} about {}, in {} of {} blocks such a split",
             split.low.count,
             nanoseconds(split.low.mean * 1e9),
             split.high.count,
-            nanoseconds(split.high.mean * 1e9)
+            nanoseconds(split.high.mean * 1e9),
+            found.len(),
+            self.runs.len()
         )))
     }
 }
 
-/// Rates of rounds of about equal length; `None` when the phase is too short to have five.
+/// Rates of rounds of equal length; `None` when the phase is too short to have five. A slice across the edge of two
+/// rounds counts for both by its parts: whole slices would give rounds of unequal length.
 pub(crate) fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
     let whole = slices.last()?.at_ns;
     let count = ((whole / ROUND_NS_MIN) as usize).min(ROUNDS_MAX).min(slices.len());
     if count < 5 {
         return None;
     }
-    let length = whole as f64 / count as f64;
-    let mut work = vec![0.0; count];
-    for slice in slices {
-        // A slice belongs to the round in which it ends; its end itself still belongs to it.
-        let round = ((slice.at_ns.saturating_sub(1)) as f64 / length) as usize;
-        work[round.min(count - 1)] += slice.count as f64;
-    }
-    Some(work)
+    let means = resampled(&operation_rates(slices), whole, count);
+    Some(means.into_iter().map(|mean| mean.unwrap_or(0.0)).collect())
 }
 
 /// Pages of an operation with which the ceilings of pages were measured: that share of an operation is in them.
@@ -344,9 +350,25 @@ mod tests {
             })
             .collect();
         let found = rounds(&slices).unwrap();
-        assert_eq!(found, vec![600.0; 10]);
+        assert_eq!(found, vec![100.0; 10]);
         assert_eq!(rounds(&slices[..4]), None);
         assert_eq!(rounds(&slices[..5]).unwrap().len(), 5);
         assert_eq!(rounds(&[]), None);
+    }
+
+    #[test]
+    fn a_constant_rate_is_steady_whatever_the_slices() {
+        for (slice_ms, slices) in [(250, 38), (250, 43), (1000, 9), (400, 15), (700, 10)] {
+            let slices: Vec<Slice> = (1..=slices)
+                .map(|nth| Slice {
+                    at_ns: nth * slice_ms * 1_000_000,
+                    count: slice_ms,
+                    units: 0,
+                })
+                .collect();
+            let found = stats::steady(&rounds(&slices).unwrap());
+            assert_eq!(found.from, Some(0), "slices of {slice_ms} ms");
+            assert!(found.range_share < 1e-9, "slices of {slice_ms} ms: {found:?}");
+        }
     }
 }

@@ -127,7 +127,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "give the phase more time, or shorten `database.checkpoint`",
         take: Take::Cell(|at| at.checkpoints()),
         document: Some(Document {
-            figure: "checkpoints in the shortest block of an updating phase",
+            figure: "checkpoints of the worker with the fewest, that of the drain included, in the shortest block of \
+                 an updating phase",
             threshold: "3",
             beyond: "",
             why: "fewer show a part of the engine's cycle",
@@ -283,10 +284,10 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "end of the ramp",
         bound: Bound::Words("outside the limit of response, or short of its load"),
         beyond: Status::Suspect,
-        advice: "add points to `load`: the rate at the limit is at least the last one's, and not ranked",
+        advice: "it is not ranked: add points to `load`, beyond the last or below the first",
         take: Take::Cell(serving::ended),
         document: Some(Document {
-            figure: "blocks in which every point was inside the limit",
+            figure: "blocks in which every point was inside the limit, or the first was outside already",
             threshold: "none",
             beyond: "",
             why: "a limit that was not reached is no figure",

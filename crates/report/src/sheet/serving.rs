@@ -53,10 +53,13 @@ pub(crate) fn ceiling(at: &At<'_>) -> Option<Taken> {
 
 pub(crate) fn ended(at: &At<'_>) -> Option<Taken> {
     let serving = at.cell.serving.as_ref()?;
-    let least = serving.blocks_at_least;
-    let figure = match least {
-        0 => "the limit lies between two points in every block".to_string(),
-        _ => format!("{least} of {} blocks ended inside the limit", at.cell.blocks),
+    let (least, below) = (serving.blocks_at_least, serving.blocks_below);
+    let of = at.cell.blocks;
+    let figure = match (least, below) {
+        (0, 0) => "the limit lies between two points in every block".to_string(),
+        (0, _) => format!("{below} of {of} blocks began outside the limit"),
+        (_, 0) => format!("{least} of {of} blocks ended inside the limit"),
+        _ => format!("{least} of {of} blocks ended inside the limit, {below} began outside it"),
     };
-    Some(Taken::holds(least == 0, figure))
+    Some(Taken::holds(least + below == 0, figure))
 }

@@ -30,11 +30,12 @@ pub struct SizedStack {
     pub for_rate: Option<f64>,
     /// Lower end, from the plain 95 % interval over blocks.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end; `null` with one block.
     pub high: Option<f64>,
     /// LUNs that hold the data.
     pub for_data: Option<f64>,
-    /// LUNs (or stacks) to take: what carries the rate at the upper end of its interval and holds the data.
+    /// LUNs (or stacks) to take: what carries the rate at the upper end of its interval and holds the data; `null`
+    /// without that end.
     pub takes: Option<u32>,
     /// Phases that it was computed from.
     pub phases: Vec<String>,

@@ -153,7 +153,11 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
         return;
     };
     let (low, high) = (at(|share| Some(share.ends?[0])), at(|share| Some(share.ends?[1])));
-    if high.is_none() && shares.iter().all(|(_, share)| share.ends.is_some()) {
+    let has_interval = shares.iter().all(|(_, share)| share.ends.is_some());
+    if !has_interval {
+        let said = "one block: no interval, so no number to take; run more blocks (`--extend`)";
+        sized.notes.push(said.into());
+    } else if high.is_none() {
         sized.notes.push(format!(
             "{} LUNs by the middle of the interval, and no number by its worse end: run more blocks (`--extend`)",
             crate::format::number(middle)
@@ -232,13 +236,12 @@ fn beyond(sized: &mut SizedStack, times: f64, what: &str) {
     }
 }
 
-/// What to take: whole LUNs, by the worse end.
+/// What to take: whole LUNs, by the worse end. Without that end there is no number.
 fn concluded(mut sized: SizedStack) -> SizedStack {
     if sized.for_rate.is_none() {
         (sized.low, sized.high) = (None, None);
-        return sized;
     }
-    let rate = sized.high.or(sized.for_rate).unwrap_or(0.0);
+    let Some(rate) = sized.high else { return sized };
     let most = rate.max(sized.for_data.unwrap_or(0.0)).ceil();
     sized.takes = (most.is_finite() && most < f64::from(u32::MAX)).then_some((most as u32).max(1));
     sized

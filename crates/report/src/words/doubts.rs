@@ -30,11 +30,11 @@ impl Analysis {
         doubts
     }
 
-    /// True when a comparison says *worse*, for `--fail-on worse`.
+    /// True when a comparison says *worse*, of a phase or of its change from an earlier one, for `--fail-on worse`.
     pub fn is_worse(&self) -> bool {
-        self.comparisons
-            .iter()
-            .any(|comparison| comparison.verdict == Verdict::Worse)
+        let of_stacks = self.comparisons.iter().map(|one| one.verdict);
+        let mut verdicts = of_stacks.chain(self.contrasts.iter().map(|one| one.verdict));
+        verdicts.any(|verdict| verdict == Verdict::Worse)
     }
 
     /// True when a check says INVALID, for `--fail-on invalid`.

@@ -165,8 +165,8 @@ impl TwinBlocks {
         tally.result()
     }
 
-    /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is
-    /// not found so often.
+    /// The smallest ratio above 1 that nine of ten studies call *better* in that phase, at least 1 + margin; `None`
+    /// when even tenfold is not found so often.
     pub fn smallest_found(&self, design: &Design, phase: usize, seed: u64) -> Option<f64> {
         let found = |ratio: f64| {
             let result = self.simulate(design, ratio, phase, STUDIES_OF_POWER, seed);
@@ -185,7 +185,8 @@ impl TwinBlocks {
                 low = middle;
             }
         }
-        Some(high.exp())
+        // Smaller differences count as equal, however sure a study is of them.
+        Some(high.exp().max(1.0 + design.margin))
     }
 }
 

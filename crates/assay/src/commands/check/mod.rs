@@ -9,9 +9,8 @@ use super::answer::{answer, size, wrapped};
 use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
-use lab::{Writes, zfs_ways};
+use lab::{Writes, chain, zfs_ways};
 use plan::{Engine, FileServer, LunSource, Scale, Study};
-use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -27,7 +26,7 @@ pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
     answer(flags.json, || facts.json(&study), || facts.words(&study))?;
     // All is printed first, and the exit code is that of the run.
     match facts.refused.into_iter().next() {
-        Some(error) => Err(Failure::Run(error.into())),
+        Some(error) => Err(Failure::Run(error)),
         None => Ok(()),
     }
 }
@@ -41,7 +40,8 @@ struct Facts {
     creates: Vec<String>,
     destroys: Vec<(PathBuf, String)>,
     writes: Writes,
-    refused: Vec<SandboxError>,
+    /// Directories and devices that a run as root would refuse.
+    refused: Vec<anyhow::Error>,
 }
 
 impl Facts {
@@ -68,16 +68,20 @@ impl Facts {
             .iter()
             .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
             .collect();
-        let (creates, destroys) = touched(study);
         let writes = Writes::of(study, &study_file::usual_output(study));
-        let refused = writes.refused();
+        let (destroys, of_devices) = destroyed(study);
+        let mut refused: Vec<anyhow::Error> = writes.refused().into_iter().map(Into::into).collect();
+        // An ordinary user looks at a study for root, who may do more.
+        if stacks::is_root() {
+            refused.extend(of_devices);
+        }
         Facts {
             estimate,
             blocks,
             comparisons,
             detectable,
             skipped,
-            creates,
+            creates: created(study),
             destroys,
             writes,
             refused,
@@ -112,14 +116,16 @@ impl Facts {
         row(
             "verdicts",
             format!(
-                "{} comparisons share an error of at most 5 %; margin {}",
-                self.comparisons, study.margin
+                "{} comparisons share an error of at most 5 %; margin {}{}",
+                self.comparisons,
+                study.margin,
+                within(study)
             ),
         );
         for (sd, word, ratio) in &self.detectable {
             let found = format!(
-                "differences of {:.0} % found 9 times in 10 on {word} storage (blocks scatter by {:.0} %)",
-                (ratio - 1.0) * 100.0,
+                "differences of {} % found 9 times in 10 on {word} storage (blocks scatter by {:.0} %)",
+                percent_above(*ratio),
                 sd * 100.0
             );
             row("", found);
@@ -237,7 +243,7 @@ impl Facts {
                 let list = list.iter().map(|w| json!({ "path": w.path.display().to_string(), "why": w.why }));
                 (name.to_string(), list.collect::<serde_json::Value>())
             }).collect::<serde_json::Map<_, _>>(),
-            "refused": self.refused.iter().map(SandboxError::to_string).collect::<Vec<_>>(),
+            "refused": self.refused.iter().map(chain).collect::<Vec<_>>(),
             "proportions": proportions::as_json(&proportions::rows(study, self.blocks)),
             "settings": settings,
             "slob_conf": study.slob.iter().map(|r| json!({
@@ -246,6 +252,19 @@ impl Facts {
             })).collect::<Vec<_>>(),
         })
     }
+}
+
+/// What the margin means for the differences that are found, where there is one.
+fn within(study: &Study) -> &'static str {
+    match study.margin.0 > 0.0 {
+        true => ": differences within it count as equal",
+        false => "",
+    }
+}
+
+/// A ratio above 1 in percent, to a tenth: a margin of 2.5 % is not printed as less.
+fn percent_above(ratio: f64) -> f64 {
+    ((ratio - 1.0) * 1000.0).round() / 10.0
 }
 
 /// How the stacks of a block take turns, and why.
@@ -319,40 +338,35 @@ fn is_modelled(study: &Study) -> bool {
     study.stacks.iter().any(|s| s.kind.model().is_some())
 }
 
-/// What would be made, and which devices would lose their content (with the verdict of the safety rules).
-fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
-    let (mut creates, mut destroys) = (Vec::new(), Vec::new());
-    // An ordinary user's stacks open the files themselves.
-    let is_root = stacks::is_root();
-    let named: Vec<PathBuf> = study
-        .luns
-        .iter()
-        .filter_map(|set| match &set.source {
-            LunSource::Devices { paths, .. } => Some(paths.clone()),
-            LunSource::Files { .. } => None,
-        })
-        .flatten()
-        .collect();
-    for set in &study.luns {
-        match &set.source {
-            LunSource::Files { count, size, dir } => creates.push(format!(
-                "{count} LUN file(s) of {size} in {}/assay-RUN/{}",
-                dir.display(),
-                if is_root {
-                    ", attached to a loop device each"
-                } else {
-                    ""
-                }
-            )),
-            LunSource::Devices { paths, overwrite } => {
-                for path in paths {
-                    let verdict = match luns::inspect_device(path, &named, overwrite) {
-                        Ok(facts) => format!("{} of it will be overwritten; needs --yes", size(facts.bytes)),
-                        Err(refusal) => format!("refused: {refusal}"),
-                    };
-                    destroys.push((path.clone(), verdict));
-                }
+/// Devices that would lose their content, each with the verdict of the safety rules; and why those rules refuse some.
+fn destroyed(study: &Study) -> (Vec<(PathBuf, String)>, Vec<anyhow::Error>) {
+    let (mut destroys, mut refused) = (Vec::new(), Vec::new());
+    for (path, looked) in lab::devices_looked_at(study) {
+        let verdict = match looked {
+            Ok(facts) => format!("{} of it will be overwritten; needs --yes", size(facts.bytes)),
+            Err(refusal) => {
+                let said = format!("refused: {}", chain(&refusal));
+                refused.push(refusal);
+                said
             }
+        };
+        destroys.push((path, verdict));
+    }
+    (destroys, refused)
+}
+
+/// What would be made.
+fn created(study: &Study) -> Vec<String> {
+    let mut creates = Vec::new();
+    // An ordinary user's stacks open the files themselves.
+    let how = match stacks::is_root() {
+        true => ", attached to a loop device each",
+        false => "",
+    };
+    for set in &study.luns {
+        if let LunSource::Files { count, size, dir } = &set.source {
+            let place = dir.display();
+            creates.push(format!("{count} LUN file(s) of {size} in {place}/assay-RUN/{how}"));
         }
     }
     for stack in &study.stacks {
@@ -371,7 +385,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     } else if study.memory.budget.is_some() {
         creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
     }
-    (creates, destroys)
+    creates
 }
 
 fn seconds(ns: u64) -> String {

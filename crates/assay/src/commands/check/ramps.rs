@@ -22,7 +22,7 @@ pub(super) fn found(study: &Study, blocks: u32, comparisons: u32) -> Option<[(u3
 }
 
 pub(super) fn words(found: &[(u32, f64); 3]) -> String {
-    let of = |(blocks, ratio): &(u32, f64)| format!("{:.0} % with {blocks} blocks", (ratio - 1.0) * 100.0);
+    let of = |(blocks, ratio): &(u32, f64)| format!("{} % with {blocks} blocks", super::percent_above(*ratio));
     let found: Vec<_> = found.iter().map(of).collect();
     format!(
         "rates at a limit scattered by {:.0} % between blocks of two equal file servers; with that, differences found \

@@ -19,6 +19,9 @@ const XFS_LUN_MIB: u64 = 304;
 /// Three minutes, less the time to begin, to take down the last block and to report.
 const TIME_LIMIT: &str = "175s";
 
+/// Said before a run of root's, beside what it creates.
+const EMPTIES: &str = "the run empties this host's page cache, so other programs read from disk again";
+
 /// What is there.
 pub(super) struct Here<'a> {
     /// Directories, at least one.
@@ -38,18 +41,21 @@ pub(super) struct Planned {
     pub(super) text: String,
     question: String,
     creates: String,
+    /// Only root may.
+    empties_cache: bool,
     /// Each with its reason.
     left_out: Vec<String>,
 }
 
 impl Planned {
-    /// What is asked, of what, how long, what is created, what is left out.
+    /// What is asked, of what, how long, what is created and emptied, what is left out.
     pub(super) fn announced(&self) -> Vec<String> {
         let mut lines = vec![
             self.question.clone(),
             "at most three minutes, less when all is decided".to_string(),
             self.creates.clone(),
         ];
+        lines.extend(self.empties_cache.then(|| EMPTIES.to_string()));
         lines.extend(self.left_out.iter().map(|one| format!("left out: {one}")));
         lines
     }
@@ -114,6 +120,7 @@ fn between(here: &Here<'_>, places: &[PathBuf]) -> Result<Planned, String> {
         text: text(question, &lines, Work::ReadsAndUpdates),
         question: question.to_string(),
         creates,
+        empties_cache: here.is_root,
         left_out: Vec::new(),
     })
 }
@@ -138,6 +145,7 @@ fn access(here: &Here<'_>, place: &Path, mut left_out: Vec<String>) -> Result<Pl
             "{DATA_MIB} MiB of data and a redo log under {}, removed at the end",
             place.display()
         ),
+        empties_cache: here.is_root,
         left_out,
     })
 }
@@ -205,6 +213,7 @@ fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
             if many == 1 { "" } else { "each " },
             place.display()
         ),
+        empties_cache: here.is_root,
         left_out,
     })
 }

@@ -133,6 +133,21 @@ fn what_is_left_out_has_its_reason() {
 }
 
 #[test]
+fn root_hears_before_that_the_page_cache_of_the_host_is_emptied() {
+    let two = &["/tmp/a", "/tmp/b"][..];
+    for (is_root, able) in [(true, &ALL[..]), (false, &["diskgroup"][..])] {
+        let here = Case { is_root, able, ..ROOT };
+        let no_luns = Case { luns: false, ..here };
+        let between = Case { places: two, ..here };
+        for case in [&here, &no_luns, &between] {
+            let (planned, _) = must(case);
+            let said = planned.announced().iter().any(|line| line.contains("empties"));
+            assert_eq!(said, is_root, "{planned:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_said_before_fits_eighty_columns() {
     for case in [&ROOT, &USER] {
         let (planned, _) = must(case);
