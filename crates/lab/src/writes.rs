@@ -341,7 +341,8 @@ mod tests {
                 assert!(paths(&writes.kernel).contains(&place), "{place}: {writes:?}");
             }
         }
-        let plain = of("kind = \"ext4\"\ndata = \"data\"", luns, "");
+        let one = "[luns.data]\nfiles = { count = 1, size = \"1GiB\" }\n";
+        let plain = of("kind = \"ext4\"\ndata = \"data\"", one, "");
         assert!(!paths(&plain.kernel).contains(&"/dev".to_string()), "{plain:?}");
     }
 }
