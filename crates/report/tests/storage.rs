@@ -1,6 +1,6 @@
 //! How files lie, what devices did for each request, and memory against data: the same in every form.
 
-use crate::fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, beside_a_pool, scene};
 use ledger::{Measure, PhaseKind};
 use report::{Analysis, Style, json, markdown, schema, terminal};
 
@@ -160,16 +160,14 @@ fn bytes_of_whole_records_hide_no_arc() {
     let label = |requests: f64, misses: f64| {
         let mut amplified = actor("pool", 1.0);
         amplified.device = Some(1.44);
-        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), amplified]);
-        for (measure, value) in [
+        let counted = [
             (Measure::EnginePhysicalReads, requests),
             (Measure::ArcDataHits, requests - misses),
             (Measure::ArcDataMisses, misses),
             (Measure::ArcAheadMisses, 0.0),
-        ] {
-            scene.extra_of.push(("pool".into(), measure, value));
-        }
-        scene.film().analysis().phases[0].cells[2].provenance.reads.origin
+        ];
+        let analysis = beside_a_pool(amplified, &counted).film().analysis();
+        analysis.phases[0].cells[2].provenance.reads.origin
     };
     assert_eq!(label(100_000.0, 9_000.0), report::Origin::Cache);
     assert_eq!(label(100_000.0, 50_000.0), report::Origin::Mixed);

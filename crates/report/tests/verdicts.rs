@@ -1,6 +1,6 @@
 //! What an analysis says of files with known numbers, and what it refuses to say.
 
-use crate::fixture::{actor, scene};
+use crate::fixture::{actor, beside_a_pool, scene};
 use ledger::{Measure, PhaseKind, Skipped};
 use report::{GoOn, Origin, Status, StopReason, Verdict};
 
@@ -130,15 +130,12 @@ fn reads_that_an_arc_served_are_said_to_be_its() {
     let reason = |hits: f64, ahead: f64| {
         let mut cached = actor("pool", 5.0);
         cached.device = Some(0.02);
-        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), cached]);
-        for (measure, value) in [
+        let counted = [
             (Measure::ArcDataHits, hits),
             (Measure::ArcDataMisses, 2000.0),
             (Measure::ArcAheadMisses, ahead),
-        ] {
-            scene.extra_of.push(("pool".into(), measure, value));
-        }
-        let analysis = scene.film().analysis();
+        ];
+        let analysis = beside_a_pool(cached, &counted).film().analysis();
         let found = analysis.unranked.iter().find(|one| one.stack == "pool");
         let share = analysis.phases[0].cells[2].provenance.arc_share;
         assert_eq!(

@@ -129,6 +129,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn samples_of_points_lie_one_behind_the_other() {
+        let sample = |at_ns| ledger::Sample {
+            at_ns,
+            name: "low.read_bytes".to_string(),
+            value: 1.0,
+        };
+        let mut all = Vec::new();
+        for nth in 0..2 {
+            // The last sample is of the drain, which no rate is drawn of.
+            let mut seen = Seen {
+                samples: [4, 10, 13].map(sample).to_vec(),
+                ..Seen::default()
+            };
+            shift(&mut seen, nth * 10, 10);
+            all.push(seen);
+        }
+        let times: Vec<u64> = together(all).samples.iter().map(|sample| sample.at_ns).collect();
+        assert_eq!(times, [4, 10, 14, 20]);
+    }
+
+    #[test]
     fn amounts_add_up_levels_do_not_and_shares_are_means() {
         let seen = |factor: f64| Seen {
             measures: vec![

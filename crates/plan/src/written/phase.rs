@@ -206,7 +206,7 @@ written! {
         /// the ramp ends when the response of a point is above this: `{ response = "15ms", of = "mean" }`, or of
         /// `"p99"`; `"none"`: all points are run
         until: Limit | "none" [Files] = (Some(Limit { response: Duration::milliseconds(15), of: LimitOf::Mean }));
-        /// the ramp ends at a point at which less than this of the operations that fell due ended in time
+        /// the ramp ends at a point where a smaller share of the due operations ended in time
         reached: Share [Files] = (Share(0.95), in Share(0.0)..=Share(1.0));
         /// work before each point that is not counted
         warm_up: Duration [Files] = (Duration::seconds(5));

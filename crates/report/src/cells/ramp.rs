@@ -293,6 +293,8 @@ mod tests {
         assert_eq!(at(&[]), AtLimit::Nowhere);
         let collapsed = [point(100.0, 100.0, 5.0), point(200.0, 60.0, 45.0)];
         assert_eq!(at(&collapsed), AtLimit::At(100.0), "never less than what was inside");
+        let slower = [point(1000.0, 1000.0, 5.0), point(1050.0, 990.0, 6.0)];
+        assert_eq!(at(&slower), AtLimit::At(1000.0), "also where response stays short");
         let without = at_limit(&[point(100.0, 100.0, 5.0), point(200.0, 150.0, 9.0)], &serving(None));
         assert_eq!(without, AtLimit::At(150.0));
     }

@@ -227,7 +227,7 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
 
 /// Seconds that a point was watched: its time and the drain behind it.
 fn seconds(point: &LoadPoint) -> f64 {
-    let drain_ns = point.get(Measure::FilesDrainNs).unwrap_or(0.0);
+    let drain_ns = point.get(Measure::FilesDrainNs).unwrap_or(0.0).max(0.0);
     (point.ended_ns.saturating_sub(point.began_ns) as f64 + drain_ns) / 1e9
 }
 

@@ -287,7 +287,7 @@ impl At<'_> {
             return None;
         }
         Some(Taken::broken(format!(
-            "{} scans took about {} and {} about {}, in {} of {} blocks such a split",
+            "{} scans took about {} and {} about {}; {} of {} blocks have such groups",
             split.low.count,
             nanoseconds(split.low.mean * 1e9),
             split.high.count,
