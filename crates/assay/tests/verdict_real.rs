@@ -1,9 +1,9 @@
 //! The verdict is right where the truth is known, on real loop devices: identical ext4 stacks on one LUN, one of them
 //! slowed down by 20 %, one served by the page cache, and twins. Needs root, loop devices and mkfs.ext4.
 //!
-//! A test of this size must not depend on how calm the machine is: one study of each kind, in which "not enough data"
-//! is a legal answer and a wrong one is not. `ASSAY_TEST_SIZE=full` runs ten of each on a calm machine and wants nine
-//! right. Prevents: a verdict procedure that is right on simulated devices only.
+//! A test must not depend on how calm the machine is: "not enough data" is a legal answer where the interval is wide,
+//! and a wrong answer is not. One study of each kind; `ASSAY_TEST_SIZE=full` runs ten, and wants the slowdown found
+//! wherever the interval is narrow. Prevents: a verdict procedure that is right on simulated devices only.
 
 use crate::machine::is_full;
 use crate::rig::Rig;
@@ -98,6 +98,20 @@ fn verdicts(report: &Value, stack: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Half the width of an interval, as a share of the ratio, from which on a slowdown by 20 % cannot be missed.
+const NARROW: f64 = 0.1;
+
+/// The verdicts of comparisons of `stack` whose interval is narrow.
+fn narrow(report: &Value, stack: &str) -> Vec<String> {
+    let all = report["comparisons"].as_array().expect("comparisons").iter();
+    all.filter(|c| c["stack"] == stack)
+        .filter(
+            |c| matches!((c["low"].as_f64(), c["high"].as_f64()), (Some(l), Some(h)) if (h / l).sqrt() <= 1.0 + NARROW),
+        )
+        .map(|c| c["verdict"].as_str().expect("a word").to_string())
+        .collect()
+}
+
 #[test]
 fn a_planted_slowdown_is_found_and_a_cache_is_not_ranked() {
     let Some(rig) = Rig::alone(&["mkfs.ext4"]) else {
@@ -119,14 +133,14 @@ fn a_planted_slowdown_is_found_and_a_cache_is_not_ranked() {
                 "seed {seed}, {phase}: the slower stack is called {verdict}"
             );
         }
-        asked += 1;
-        found += usize::from(verdicts.len() == PHASES.len() && verdicts.iter().all(|(_, v)| v == "worse"));
+        let narrow = narrow(&report, "late");
+        asked += narrow.len();
+        found += narrow.iter().filter(|verdict| *verdict == "worse").count();
         cache_is_labelled(&report, seed);
     }
-    eprintln!("the slowdown was found in both phases by {found} of {asked} studies");
-    if is_full() {
-        assert!(found * 10 >= asked * 9, "found by {found} of {asked}");
-    }
+    let all = PHASES.len() * seeds().count();
+    eprintln!("the slowdown was found in {found} of the {asked} comparisons with a narrow interval, of {all}");
+    assert!(found * 10 >= asked * 9, "found in {found} of {asked}");
 }
 
 /// The stack that the page cache serves is labelled so, and takes no part in the ranking.
@@ -146,7 +160,7 @@ fn cache_is_labelled(report: &Value, seed: u64) {
 
 /// The procedure promises a wrong verdict in at most one study of twenty, so a single study that is wrong proves
 /// nothing: at the default size a second one, with another seed, is asked then. Both wrong by chance: one time in four
-/// hundred.
+/// hundred. Four or more of ten wrong by chance: one time in a thousand.
 #[test]
 fn twins_are_not_called_different() {
     let Some(rig) = Rig::alone(&["mkfs.ext4"]) else {
@@ -168,6 +182,6 @@ fn twins_are_not_called_different() {
         }
     }
     eprintln!("twins were not called different by {right} of {asked} studies");
-    let enough = if is_full() { right * 10 >= asked * 9 } else { right > 0 };
+    let enough = if is_full() { right * 10 >= asked * 7 } else { right > 0 };
     assert!(enough, "right in {right} of {asked}");
 }

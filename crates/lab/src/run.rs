@@ -64,6 +64,7 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
     let extended = ledger.extensions()?.len() as u32;
     let mut planned = ledger.study()?.blocks_planned.saturating_mul(1 + extended);
     let finished = result_file::finished(ledger)?;
+    let mut usual = Usual::default();
     for number in 0.. {
         let block_began = Instant::now();
         let block = plan::block(study.root_seed(), study.stacks.len(), number);
@@ -82,9 +83,11 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
             });
         }
         trials(&due, ledger, site)?;
-        if study.fill_time && site.keeps_real_time() && number + 1 == MEASURED_BLOCKS && !due.is_empty() {
+        if study.fill_time && site.keeps_real_time() && MEASURED_BLOCKS.contains(&number) && !due.is_empty() {
             let before = planned;
-            planned = fixed_by_time(study, ledger, (began, block_began))?;
+            let left = study_limit(study).saturating_sub(began.elapsed());
+            planned = plan::blocks_that_fill(number + 1, ns(left), ns(usual.with(block_began.elapsed())));
+            ledger.plan_blocks(planned)?;
             if planned != before {
                 // Otherwise the count of blocks in the next line changes without a word.
                 let why =
@@ -116,16 +119,28 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
     Err(anyhow!("a study has no end"))
 }
 
-/// The first block differs (its files are new); the second is like those to come, and no look is due before the fourth.
-const MEASURED_BLOCKS: u32 = 2;
+/// The blocks, counted from 0, whose time fixes the number of blocks of a study that fills its time. The first block
+/// differs (its files are new). The first look comes after the last of these: no figure has been looked at.
+const MEASURED_BLOCKS: std::ops::RangeInclusive<u32> = 1..=3;
 
-/// Fixes the number of blocks by the time that the block just ended took: no figure of it has been looked at.
-fn fixed_by_time(study: &Study, ledger: &mut Ledger, (began, block): (Instant, Instant)) -> anyhow::Result<u32> {
-    let left = study_limit(study).saturating_sub(began.elapsed());
-    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let blocks = plan::blocks_that_fill(MEASURED_BLOCKS, ns(left), ns(block.elapsed()));
-    ledger.plan_blocks(blocks)?;
-    Ok(blocks)
+/// What a block usually takes: the mean of those after the first.
+#[derive(Default)]
+struct Usual {
+    blocks: u32,
+    took: Duration,
+}
+
+impl Usual {
+    /// The mean with one more block.
+    fn with(&mut self, took: Duration) -> Duration {
+        self.blocks += 1;
+        self.took += took;
+        self.took / self.blocks
+    }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Why the study ends after this block, counted from 0; `None` where it goes on.

@@ -46,7 +46,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         fail_on: Vec::new(),
     };
     let ended = run::study(study, &wanted, &flags.format, None);
-    let told = ended.as_ref().ok().and_then(|()| told::told(&output));
+    let told = ended.as_ref().ok().and_then(|()| told::told(&output, kept.is_some()));
     drop(scratch);
     ended?;
     if let Some(told) = told {

@@ -61,7 +61,7 @@ settled! {
         pub blocks: Option<u32> | "auto",
         /// Whether the study ends when every comparison has its verdict; else all blocks are run.
         pub stop_early: bool,
-        /// Whether the number of blocks is fixed after the second one, by its duration: as the time limit holds.
+        /// Whether the number of blocks is fixed by the time of the first ones: as many as the time limit holds.
         pub fill_time: bool,
         /// Root of all seeds; `None`: whoever runs the study draws one ([`Study::root_seed`]).
         pub seed: Option<u64> | "auto",

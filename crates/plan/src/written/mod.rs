@@ -77,7 +77,7 @@ written! {
         /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
         /// either way
         stop_early: bool = (true);
-        /// the number of blocks is fixed after the second one, by the time that it took: as many as the time limit
+        /// the number of blocks is fixed by the time that blocks two to four take: as many as the time limit
         /// holds, set-up included, even, 4 to 64. Not with `blocks`
         fill_time: bool = (false);
         /// root of all random numbers. `"auto"`: Assay draws it for each run and records it; `assay run --seed`

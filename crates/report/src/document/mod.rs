@@ -50,7 +50,7 @@ pub(crate) struct Section {
 /// Where a section stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stands {
-    /// To be known before any number.
+    /// To be known before the figures are read.
     Before,
     /// What is concluded.
     Concludes,

@@ -1,4 +1,4 @@
-//! What differs between the stacks, before any number: lines where there is little room, a table of all facts on a
+//! What differs between the stacks, ahead of the figures: lines where there is little room, a table of all facts on a
 //! page.
 //!
 //! Takes the differences of the analysis, gives the first section. Prevents: a comparison read without its

@@ -68,8 +68,8 @@ struct Member<'a> {
     luns: Vec<f64>,
 }
 
-/// Stacks that differ in the number of their data LUNs alone: by kind, database, access and all their keys but those
-/// that name LUN sets. Others stay alone.
+/// Stacks that differ in the number of their data LUNs, and are alike in kind, database, access and all keys but those
+/// that name LUN sets. The LUNs themselves are not compared. Others stay alone.
 fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
     let mut families: Vec<Vec<Member<'_>>> = Vec::new();
     let alike = |a: &Stack, b: &Stack| {

@@ -1,7 +1,7 @@
 //! Which database ran on each stack, and how it was set.
 //!
 //! Takes the gathered file, gives a [`DatabaseOfStack`] each; settings that differ between stacks go to what differs,
-//! before any number. Prevents: a comparison of two stacks that compares two configurations of a database.
+//! ahead of the figures. Prevents: a comparison of two stacks that compares two configurations of a database.
 
 use crate::grouped::distinct;
 use crate::history::Book;

@@ -1,4 +1,4 @@
-//! What differs between the stacks, to be read before any number.
+//! What differs between the stacks: read it before the figures.
 //!
 //! Takes the stacks, their facts and their keys of the study; gives what is not the same everywhere, and the names of
 //! what is. Prevents: a comparison whose configuration was never disclosed.

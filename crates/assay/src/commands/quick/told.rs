@@ -1,4 +1,4 @@
-//! What a run of `assay quick` could tell: takes its result file, gives one sentence.
+//! What a run of `assay quick` could tell: takes its result file, gives a sentence or two.
 //!
 //! Prevents: an undecided comparison that is read as "there is no difference".
 
@@ -7,15 +7,27 @@ use report::{Analysis, Comparison, Verdict};
 use std::path::Path;
 
 /// How many comparisons were decided, and from which difference on it could tell one; `None` where nothing is compared.
-pub(super) fn told(file: &Path) -> Option<String> {
+/// Where one is open and the result file is not `kept`: how to get a file that takes more blocks.
+pub(super) fn told(file: &Path, kept: bool) -> Option<String> {
     let ledger = Ledger::open(file).ok()?;
-    words(&Analysis::of(&ledger).ok()?.comparisons)
+    let comparisons = Analysis::of(&ledger).ok()?.comparisons;
+    Some(words(&comparisons)? + more(&comparisons, kept))
+}
+
+fn is_open(one: &Comparison) -> bool {
+    one.verdict == Verdict::NotEnoughData
+}
+
+fn more(comparisons: &[Comparison], kept: bool) -> &'static str {
+    match !kept && comparisons.iter().any(is_open) {
+        true => ". No result file is kept: run `assay quick --output FILE` to be able to add blocks by `--extend`",
+        false => "",
+    }
 }
 
 fn words(comparisons: &[Comparison]) -> Option<String> {
     let of = comparisons.len();
-    let is_open = |one: &&Comparison| one.verdict == Verdict::NotEnoughData;
-    let decided = of - comparisons.iter().filter(is_open).count();
+    let decided = of - comparisons.iter().filter(|one| is_open(one)).count();
     let widths = comparisons
         .iter()
         .filter_map(|one| width(one).map(|width| (width, one)));
@@ -72,5 +84,13 @@ mod tests {
         let none = words(&[comparison(Verdict::NotEnoughData, None)]).expect("there is one");
         assert!(none.contains("fewer than four blocks"), "{none}");
         assert_eq!(words(&[]), None);
+    }
+
+    #[test]
+    fn where_one_is_open_and_no_file_is_kept_it_says_how_to_keep_one() {
+        let open = [comparison(Verdict::NotEnoughData, Some((0.8, 1.3)))];
+        let decided = [comparison(Verdict::Equivalent, Some((0.99, 1.01)))];
+        assert!(more(&open, false).contains("--output FILE"));
+        assert!(more(&open, true).is_empty() && more(&decided, false).is_empty());
     }
 }

@@ -17,7 +17,7 @@ use crate::format::{bytes, nanoseconds, number, percent, whole};
 use crate::stacks::databases::{DatabaseOfStack, DatabaseSetting};
 use crate::words::order_words::{DERIVED, doubts, has_orders};
 
-/// Which databases ran, before any number.
+/// Which databases ran.
 pub(in crate::sections) fn databases(source: &Source<'_>) -> Option<Section> {
     let all = &source.analysis.databases;
     let mut blocks = vec![];
