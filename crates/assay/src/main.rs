@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     if zpool::Launch::asked_for() {
         return ExitCode::from(zpool::serve_standard_input());
     }
+    targets::keep_little_freed_memory();
     match commands::dispatch(&cli::Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -60,10 +60,49 @@ impl Seen {
         self.run.elapsed_ns.saturating_add(self.run.drain_ns) as f64 / 1e9
     }
 
+    /// Whether it came through; of these some do not count ([`Seen::counts`]).
     pub(crate) fn is_valid(&self) -> bool {
         self.run.status == PhaseStatus::Valid
     }
+
+    /// Why it does not count though it came through.
+    pub(crate) fn refused(&self) -> Option<Refused> {
+        let slept = self.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX);
+        slept
+            .map(Refused::Slept)
+            .or_else(|| self.mostly_stolen().map(Refused::Stolen))
+    }
+
+    /// The share of all processor time that the hypervisor took, where it was most of a ranked run's; what is not ranked
+    /// took longer for it and left what it would have left.
+    pub(crate) fn mostly_stolen(&self) -> Option<f64> {
+        let much = self.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && self.run.ranked;
+        let share = self.get(Measure::CpuStealShare)?;
+        Some(share).filter(|share| much && *share > STEAL_REFUSED)
+    }
+
+    /// Whether its numbers are in ratios and figures.
+    pub(crate) fn counts(&self) -> bool {
+        self.is_valid() && self.refused().is_none()
+    }
 }
+
+/// What shuts a run out that came through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Refused {
+    /// The host slept for so many nanoseconds.
+    Slept(f64),
+    /// The hypervisor gave this share of all processor time to others.
+    Stolen(f64),
+}
+
+/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a
+/// guest's I/O on the guest's processors, a stack that wants little of them and moves much loses as much as it wants by
+/// itself: that is a doubt, and no neighbour.) In phases too short for a second of it, such a burst is scatter.
+const STEAL_REFUSED: f64 = 0.5;
+const STEAL_NS_REFUSED: f64 = 1e9;
+/// Reading three clocks takes microseconds; a step that anybody would make is larger.
+pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
 
 /// The runs of one phase on one stack.
 pub(crate) trait Runs {
@@ -392,9 +431,18 @@ impl Book {
         self.by_block(stack, phase).map(|(_, seen)| seen)
     }
 
-    /// Only runs whose numbers count.
-    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<&'a Seen> {
+    /// Runs that came through, those among them that do not count too.
+    pub(crate) fn came_through<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<&'a Seen> {
         self.seen(stack, phase).filter(|seen| seen.is_valid()).collect()
+    }
+
+    /// Runs whose numbers are in the figures: those that count, or where none does, those that came through.
+    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<&'a Seen> {
+        let mut runs = self.came_through(stack, phase);
+        if runs.iter().any(|seen| seen.counts()) {
+            runs.retain(|seen| seen.counts());
+        }
+        runs
     }
 }
 

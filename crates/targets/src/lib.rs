@@ -28,7 +28,7 @@ pub use error::{IoFault, TargetError};
 pub use granted::{Granted, Way, observe};
 pub use kernel::{Unplaced, extents};
 pub use measure::{Measured, Until, measure_places, measure_reads};
-pub use memory::{Memory, give_back_freed_memory};
+pub use memory::{Memory, give_back_freed_memory, keep_little_freed_memory};
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use one_of::BasePort;
 pub use open::{Access, Inside, OpenSpec, Which};

@@ -390,7 +390,7 @@ impl Judge<'_> {
         for block in (0..self.book.blocks()).filter(counts) {
             let value = |nth: usize| {
                 let seen = self.book.at(block, stacks[nth], phases[nth]);
-                seen.filter(|seen| seen.is_valid() && refusals::of_run(seen).is_none())
+                seen.filter(|seen| seen.counts())
                     .map_or(Ok(None), |seen| metric.value(seen))
             };
             if let (Some(x), Some(base)) = (value(0)?, value(1)?) {

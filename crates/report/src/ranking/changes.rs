@@ -64,7 +64,7 @@ fn change(
     dropped: &Dropped<'_>,
 ) -> Result<Option<Change>, LedgerError> {
     let metric = Metric::of(phase.kind);
-    let counts = |seen: &&Seen| seen.is_valid() && refusals::of_run(seen).is_none();
+    let counts = |seen: &&Seen| seen.counts();
     let value = |block: u32, of: &PhaseHead| match book.at(block, stack, &of.name).filter(counts) {
         Some(seen) => metric.value(seen),
         None => Ok(None),

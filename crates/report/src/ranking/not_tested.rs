@@ -5,7 +5,6 @@
 
 use super::drops::Dropped;
 use super::rank::{Pair, base_of};
-use super::refusals;
 use crate::cells::bulk::{of_rows, seconds};
 use crate::cells::latency::service_p99;
 use crate::cells::metric::Metric;
@@ -72,7 +71,7 @@ pub struct BulkRatio {
 fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &Dropped<'_>) -> Vec<(&'b Seen, &'b Seen)> {
     let counts = |block: &u32| dropped.counts(*block, phase);
     // A block in which the study was stopped is judged nowhere else.
-    let fit = |seen: &&Seen| seen.is_valid() && refusals::of_run(seen).is_none();
+    let fit = |seen: &&Seen| seen.counts();
     let one = |block, stack| book.at(block, stack, phase).filter(fit);
     let two = |block| Some((one(block, stacks[0])?, one(block, stacks[1])?));
     (0..book.blocks()).filter(counts).filter_map(two).collect()
@@ -174,7 +173,7 @@ pub(crate) fn bulk_ratios(book: &Book, dropped: &Dropped<'_>) -> Vec<BulkRatio> 
         for stack in &book.stacks {
             let Some(base) = base_of(book, stack) else { continue };
             let mut both = both(book, [&stack.name, base], &phase.name, dropped);
-            both.retain(|(own, base)| own.is_valid() && base.is_valid());
+            both.retain(|(own, base)| own.counts() && base.counts());
             let counts: BTreeSet<u64> = both
                 .iter()
                 .flat_map(|(own, _)| &own.bulk)

@@ -6,17 +6,9 @@
 
 use crate::format::whole;
 use crate::format::{nanoseconds, percent};
-use crate::history::{Book, Seen};
+use crate::history::{Book, Refused, Seen};
 use ledger::{Measure, PhaseKind, Seal};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a
-/// guest's I/O on the guest's processors, a stack that wants little of them and moves much loses as much as it wants by
-/// itself: that is a doubt, and no neighbour.) In phases too short for a second of it, such a burst is scatter.
-const STEAL_REFUSED: f64 = 0.5;
-const STEAL_NS_REFUSED: f64 = 1e9;
-/// Reading three clocks takes microseconds; a step that anybody would make is larger.
-pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
 
 /// Seeds that are not as they must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,18 +71,11 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
 
 /// Why a run does not count though it came through: the host slept meanwhile, or was mostly another's.
 pub(crate) fn of_run(seen: &Seen) -> Option<String> {
-    let slept = seen.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX);
-    let slept = slept.map(|ns| format!("the host slept for {}", nanoseconds(ns)));
-    slept.or_else(|| {
-        let share = percent(mostly_stolen(seen)?);
-        Some(format!("the hypervisor gave {share} of all processor time to others"))
+    Some(match seen.refused()? {
+        Refused::Slept(ns) => format!("the host slept for {}", nanoseconds(ns)),
+        Refused::Stolen(share) => format!(
+            "the hypervisor gave {} of all processor time to others",
+            percent(share)
+        ),
     })
-}
-
-/// The share of all processor time, where it was most of a ranked run's; what is not ranked took longer for it and left
-/// what it would have left.
-pub(crate) fn mostly_stolen(run: &Seen) -> Option<f64> {
-    let much = run.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && run.run.ranked;
-    let share = run.get(Measure::CpuStealShare)?;
-    Some(share).filter(|share| much && *share > STEAL_REFUSED)
 }

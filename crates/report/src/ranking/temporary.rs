@@ -184,7 +184,7 @@ fn logs(
 ) -> Result<BTreeMap<u32, f64>, LedgerError> {
     let metric = Metric::of(phase.kind);
     let value = |block, stack| match book.at(block, stack, &phase.name) {
-        Some(seen) if seen.is_valid() && refusals::of_run(seen).is_none() => metric.value(seen),
+        Some(seen) if seen.counts() => metric.value(seen),
         _ => Ok(None),
     };
     let mut ys = BTreeMap::new();

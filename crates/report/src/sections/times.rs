@@ -269,7 +269,7 @@ fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64)
         .phases
         .iter()
         .flat_map(|phase| source.analysis.stacks.iter().map(move |stack| (phase, stack)))
-        .flat_map(|(phase, stack)| source.book.valid(&stack.name, &phase.name))
+        .flat_map(|(phase, stack)| source.book.came_through(&stack.name, &phase.name))
         .filter(|seen| seen.slices.len() > 1)
         .count();
     if valid > drawn.len() {

@@ -20,7 +20,10 @@ pub(crate) struct At<'a> {
     pub in_process: bool,
     /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
     pub between: Option<Between>,
+    /// Those that the cell's figures are of.
     pub runs: Vec<&'a Seen>,
+    /// Those that came through: what shuts a run out is found here.
+    pub all: Vec<&'a Seen>,
 }
 
 impl<'a> At<'a> {
@@ -35,6 +38,7 @@ impl<'a> At<'a> {
             in_process: matches!(way, Some(FactValue::ZfsWay(ZfsWay::Userspace | ZfsWay::Fuse(_)))),
             between: Between::of(book, &cell.stack),
             runs: book.valid(&cell.stack, &report.name),
+            all: book.came_through(&cell.stack, &report.name),
         }
     }
 

@@ -8,8 +8,7 @@ use super::at::At;
 use super::rule::Taken;
 use crate::check::Status;
 use crate::format::{bytes, nanoseconds, number, percent};
-use crate::history::Seen;
-use crate::ranking::refusals::{CLOCK_STEP_NS_MAX, mostly_stolen};
+use crate::history::{CLOCK_STEP_NS_MAX, Runs, Seen};
 use ledger::Measure;
 
 /// Stolen by the hypervisor, of the time that was wanted.
@@ -57,8 +56,8 @@ fn stolen_share(run: &Seen) -> Option<f64> {
 }
 
 pub(crate) fn stolen(at: &At<'_>) -> Option<Taken> {
-    let share = at.figure(stolen_share)?;
-    let refused = at.runs.iter().filter(|run| mostly_stolen(run).is_some()).count();
+    let share = at.all.figure(stolen_share)?;
+    let refused = at.all.iter().filter(|run| run.mostly_stolen().is_some()).count();
     let mut said = format!(
         "the hypervisor gave {} of the wanted processor time to others",
         percent(share.median)
@@ -66,7 +65,7 @@ pub(crate) fn stolen(at: &At<'_>) -> Option<Taken> {
     if refused > 0 {
         said += &format!(
             ", and most of all in {refused} of {} blocks, which do not count",
-            at.runs.len()
+            at.all.len()
         );
     }
     let bound = format!("at most {}, or under {}", percent(STEAL_MAX), nanoseconds(STEAL_NS_MIN));
@@ -144,7 +143,7 @@ pub(crate) fn others_io(at: &At<'_>) -> Option<Taken> {
 }
 
 pub(crate) fn clock(at: &At<'_>) -> Option<Taken> {
-    let worst = |measure: Measure| at.measured(measure).map(|found| found.high);
+    let worst = |measure: Measure| at.all.measured(measure).map(|found| found.high);
     let stepped = worst(Measure::ClockStepNs)?;
     let slept = worst(Measure::ClockSleptNs).unwrap_or(0.0);
     let (status, said) = match (slept > CLOCK_STEP_NS_MAX, stepped > CLOCK_STEP_NS_MAX) {

@@ -51,7 +51,7 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
         }
         let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (block, seen) in book.by_block(stack, &head.name) {
-            if !seen.is_valid() || !dropped.counts(block, &head.name) {
+            if !seen.counts() || !dropped.counts(block, &head.name) {
                 continue;
             }
             let (read, updated) = (pages(seen, READ), pages(seen, UPDATED));

@@ -42,7 +42,7 @@ pub(crate) fn memory(book: &Book) -> Vec<MemoryOfStack> {
         let runs = book.runs(&stack.name);
         let seen = runs
             .flat_map(|(_, ran)| ran.phases.values())
-            .filter(|seen| seen.is_valid());
+            .filter(|seen| seen.counts());
         let (peak, run) = seen
             .filter_map(|seen| Some((seen.memory_peak()?, seen)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -144,7 +144,7 @@ impl Judged<'_> {
         }
         let mut logs = Vec::new();
         for (block, seen) in self.book.by_block(&stack.stack, &phase.name) {
-            if seen.is_valid() && self.dropped.counts(block, &phase.name) {
+            if seen.counts() && self.dropped.counts(block, &phase.name) {
                 let rate = phase.metric.value(seen)?;
                 logs.extend(rate.and_then(|rate| stats::log_ratio(rate, unit, Orientation::HigherIsBetter)));
             }
