@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use targets::{Access, OpenSpec, PsyncPort};
+use targets::{Access, OpenSpec, PsyncPort, TargetError};
 
 const LIMIT: Duration = Duration::from_secs(300);
 const SLICE_NS: u64 = 100_000_000;
@@ -359,6 +359,44 @@ fn watched(dir: &Path) -> (sqlite::DirectFiles, sqlite::Place, Arc<AtomicU64>) {
     let volume = files.create(&PsyncPort::open, 1, spec, 1).unwrap();
     let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
     (files, place, held)
+}
+
+/// A directory that has no room for one more name: the question ends as it does where a write finds no room.
+#[test]
+fn a_temporary_file_of_sqlite_that_cannot_be_made_for_want_of_room_is_a_full_disk() {
+    let dir = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let space = sqlite::TempSpace::new::<PsyncPort, _>(|number| {
+        let no_room = TargetError::Path {
+            what: "open",
+            path: format!("temporary-{number}").into(),
+            source: std::io::Error::from_raw_os_error(28),
+            cure: "",
+        };
+        Err(no_room.into())
+    });
+    let files = sqlite::DirectFiles::claim(&dir.path().join("direct.db")).unwrap();
+    let volume = files
+        .create(&PsyncPort::open, 1, sqlite::VolumeSpec::default(), 1)
+        .unwrap();
+    let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
+    let settings = sqlite::Settings {
+        page_bytes: 1024,
+        cache_bytes: 64 << 10,
+        temp: sqlite::TempStore::Files,
+        ..sqlite::Settings::default()
+    };
+    let session = place.connect(&settings).unwrap();
+    let sorted = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) \
+                  SELECT randomblob(1000) AS filler FROM c ORDER BY filler";
+    let refused = session.sql().query_row(sorted, [], |_| Ok(())).unwrap_err();
+    assert_eq!(
+        refused.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DiskFull),
+        "{refused}"
+    );
 }
 
 /// A sort writes each byte once: what the VFS counts is what the directory holds, to the last block of each file.

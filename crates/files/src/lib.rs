@@ -42,6 +42,6 @@ pub use error::FilesError;
 pub use grain::{Content, GRAIN, Pool, Wrong};
 pub use load::{CLASS_COUNT, Class, Config, Mix, Sizes, Steps, Work};
 pub use serving::{
-    After, Audit, Counts, Dial, Filled, LocalDirectory, NfsServer, Place, Point, Serving, TreeSize, reach,
+    After, Audit, Counts, Dial, Filled, LocalDirectory, NfsServer, Place, Point, Serving, TreeSize, WrongAnswers, reach,
 };
 pub use status::Status;

@@ -29,6 +29,7 @@ struct Object {
     there: bool,
     is_directory: bool,
     stable_name: bool,
+    removed: bool,
     /// Versions; 0: zeros.
     now: Vec<u8>,
     stable: Vec<u8>,
@@ -48,6 +49,7 @@ enum Then {
     List(Node),
     Limits,
     Done,
+    BrokenOff,
 }
 
 /// Faults that tests plant.
@@ -55,12 +57,18 @@ enum Then {
 pub(crate) struct Planted {
     /// Every so many calls are put off; 0: none.
     pub(crate) later_each: u64,
+    /// The connections of every so many calls end before the answer; 0: none.
+    pub(crate) broken_off_each: u64,
+    /// After so many calls so many get no answer: in turn their connection ends, and they are put off.
+    pub(crate) unanswered: (u64, u64),
     /// Every so many listings are refused: no such name; 0: none.
     pub(crate) lists_refused_each: u64,
     /// COMMIT and FILE_SYNC keep nothing.
     pub(crate) forgets_commits: bool,
     /// Names are not stable.
     pub(crate) forgets_names: bool,
+    /// Removed names are there again after a cut.
+    pub(crate) forgets_removals: bool,
     /// The verifier stays the same after a cut.
     pub(crate) same_verifier: bool,
     /// Reads of this node bring its last version but one.
@@ -125,6 +133,7 @@ impl Null {
             if self.planted.forgets_names && nth > 1 && !object.stable_name && !object.is_directory {
                 object.there = false;
             }
+            object.there |= object.removed && self.planted.forgets_removals;
         }
         self.verifier += u64::from(!self.planted.same_verifier);
     }
@@ -202,7 +211,8 @@ impl Null {
     fn remove(&mut self, dir: Node, name: &[u8]) -> Then {
         match self.named(dir, name) {
             Some(node) => {
-                self.objects[node.0 as usize].there = false;
+                let object = &mut self.objects[node.0 as usize];
+                (object.there, object.removed) = (false, true);
                 Then::Done
             }
             None => Then::Answer(Status::NOT_FOUND),
@@ -219,11 +229,25 @@ impl Null {
 
     fn listed(&mut self, dir: Node) -> Then {
         self.lists += 1;
-        let each = self.planted.lists_refused_each;
-        if each > 0 && self.lists.is_multiple_of(each) {
+        if is_each(self.planted.lists_refused_each, self.lists) {
             return Then::Answer(Status::NOT_FOUND);
         }
         self.of(dir, Then::List(dir))
+    }
+
+    /// How the next call is answered that is not carried out.
+    fn withheld(&mut self) -> Option<Then> {
+        let (before, many) = &mut self.planted.unanswered;
+        if *before > 0 {
+            *before -= 1;
+        } else if *many > 0 {
+            *many -= 1;
+            return Some(match many.is_multiple_of(2) {
+                true => Then::Answer(Status::LATER),
+                false => Then::BrokenOff,
+            });
+        }
+        is_each(self.planted.later_each, self.calls).then_some(Then::Answer(Status::LATER))
     }
 
     /// Carries a call out; gives how it is answered.
@@ -368,8 +392,14 @@ impl Null {
                 write: 1 << 20,
             },
             Then::Done => Answer::Done,
+            Then::BrokenOff => Answer::Again,
         }
     }
+}
+
+/// Whether the nth is one of every so many; 0: none is.
+fn is_each(each: u64, nth: u64) -> bool {
+    each > 0 && nth.is_multiple_of(each)
 }
 
 impl Client for Null {
@@ -408,11 +438,15 @@ impl Client for Null {
 
     fn send(&mut self, tag: u32, call: &Call<'_>) -> Result<(), FilesError> {
         self.calls += 1;
-        let put_off = self.planted.later_each > 0 && self.calls.is_multiple_of(self.planted.later_each);
-        let then = if put_off {
-            Then::Answer(Status::LATER)
-        } else {
-            self.carry_out(call)
+        let then = match self.withheld() {
+            Some(then) => then,
+            None => {
+                let then = self.carry_out(call);
+                match is_each(self.planted.broken_off_each, self.calls) {
+                    true => Then::BrokenOff,
+                    false => then,
+                }
+            }
         };
         self.thens[tag as usize] = then;
         let end = self.end_of_call();

@@ -9,6 +9,8 @@ pub(crate) struct Condition {
     pub(crate) lost: Option<String>,
     /// Reads that another copy had to serve since it was opened; `None` where nothing is kept twice.
     pub(crate) mended: Option<u64>,
+    /// Bytes in use of the disks of the group that holds the data, copies and metadata counted.
+    pub(crate) used_bytes: Option<u64>,
 }
 
 /// Asks for it.
@@ -21,6 +23,15 @@ impl Condition {
         Condition {
             lost: lost_of(disks),
             mended: mended.reduce(|one, other| one + other),
+            used_bytes: None,
+        }
+    }
+
+    /// With what is in use of the group that holds the data.
+    pub(crate) fn using(self, data: &GroupInfo) -> Condition {
+        Condition {
+            used_bytes: Some(data.total_bytes - data.free_bytes),
+            ..self
         }
     }
 
@@ -30,6 +41,7 @@ impl Condition {
         Condition {
             lost: self.lost.or(other.lost),
             mended: mended.reduce(|one, other| one + other),
+            used_bytes: None,
         }
     }
 }

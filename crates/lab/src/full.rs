@@ -26,7 +26,12 @@ pub(crate) fn ran_out_of_space(error: &anyhow::Error) -> bool {
             .downcast_ref::<rustix::io::Errno>()
             .is_some_and(|errno| is_full(errno.raw_os_error()));
         let of_sql = match cause.downcast_ref() {
-            Some(PostgresError::Refused { code, message, .. }) => code == "53100" && !is_of_memory(message),
+            Some(PostgresError::Refused { code, message, .. }) => match code.as_str() {
+                "53100" => !is_of_memory(message),
+                // A study can give temporary files less than the file system has.
+                "53400" => message.contains("temp_file_limit"),
+                _ => false,
+            },
             Some(PostgresError::Died { log, .. }) => says_full(log),
             Some(PostgresError::Program { said, .. }) => says_full(said),
             _ => cause.downcast_ref().is_some_and(SqliteError::is_full),
@@ -86,15 +91,19 @@ mod tests {
         assert!(ran_out_of_space(&of_engine(28)) && ran_out_of_space(&of_engine(122)));
         assert!(ran_out_of_space(&of_kernel.unwrap_err()));
         assert!(!ran_out_of_space(&of_engine(5)) && !ran_out_of_space(&anyhow::anyhow!("No space left on device")));
-        let refused = |message: &str| {
+        let refused_as = |code: &str, message: &str| {
             anyhow::Error::from(PostgresError::Refused {
                 during: "question 9".to_string(),
                 severity: "ERROR".to_string(),
-                code: "53100".to_string(),
+                code: code.to_string(),
                 message: message.to_string(),
                 cure: "",
             })
         };
+        let refused = |message: &str| refused_as("53100", message);
+        let limit = "temporary file size exceeds \"temp_file_limit\" (1024kB)";
+        assert!(ran_out_of_space(&refused_as("53400", limit)));
+        assert!(!ran_out_of_space(&refused_as("53400", "too many replication slots")));
         assert!(ran_out_of_space(&refused(
             "could not extend file \"base/5/16\": No space left on device"
         )));

@@ -1,8 +1,11 @@
 //! From what a phase did to rows of the result file.
 
+use crate::full;
 use crate::not_kept::NotKept;
 use crate::trial::done::Done;
 use crate::trial::drive::Driven;
+use databases::postgres::PostgresError;
+use databases::sqlite::SqliteError;
 use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, StepHistogram, UserScan};
 use pages::{Counters, PagesError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -50,17 +53,31 @@ pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> a
     Ok(record)
 }
 
-/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL
-/// finds wrong of its own.
+/// The record of a phase that ended in an error; what came back wrong is counted: a page, a table, an answer.
 pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
-    let lost = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }))
-    };
     let mut record = PhaseRecord::new(run);
-    if error.chain().any(lost) {
-        record.measures.push((Measure::EnginePagesBad, 1.0));
-    }
+    let lost = error.chain().find_map(wrong).filter(|_| !full::ran_out_of_space(error));
+    record.measures.extend(lost.map(|measure| (measure, 1.0)));
     record
+}
+
+/// What a cause says came back otherwise than it was written. A refused I/O or a server that ended is no loss yet: only
+/// after a power cut or a kill it is one ([`crate::not_kept::is_loss`]).
+fn wrong(cause: &(dyn std::error::Error + 'static)) -> Option<Measure> {
+    if cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. })) {
+        return Some(Measure::EnginePagesBad);
+    }
+    match cause.downcast_ref() {
+        Some(PostgresError::Answer(_)) => return Some(Measure::DatabaseAnswersWrong),
+        Some(PostgresError::Doubt(_)) => return Some(Measure::DatabaseTablesWrong),
+        Some(error) => return PostgresError::is_damaged(error).then_some(Measure::EnginePagesBad),
+        None => {}
+    }
+    match cause.downcast_ref()? {
+        SqliteError::Answer(_) => Some(Measure::DatabaseAnswersWrong),
+        SqliteError::Doubt(_) => Some(Measure::DatabaseTablesWrong),
+        error => error.is_damaged().then_some(Measure::EnginePagesBad),
+    }
 }
 
 fn user_scans(driven: &Driven) -> Vec<UserScan> {
@@ -158,6 +175,7 @@ fn slices(outcome: &Outcome) -> Vec<Slice> {
 mod tests {
     use super::*;
     use anyhow::Context;
+    use databases::decision_support::{Answer, Checksums, Held, Question, Table};
     use ledger::{PhaseKind, PhaseStatus, TrialId};
     use targets::FileId;
 
@@ -188,6 +206,38 @@ mod tests {
         let of_sql = anyhow::Error::from(NotKept("malformed".into())).context("SQLite stopped");
         assert_eq!(bad(of_sql), [(Measure::EnginePagesBad, 1.0)]);
         assert!(bad(anyhow::anyhow!("a device went away")).is_empty());
+        // Of databases: an answer that is none, a table that lost rows, a damaged page; and what is none of these.
+        let question = Question::new(1).expect("one of 22");
+        let no_answer = || Answer::new(question, vec![Vec::new()]).expect_err("no columns");
+        let held = Held {
+            rows: 1,
+            sums: Vec::new(),
+        };
+        let doubt = || Checksums::new(Table::Region).compare(&held).expect_err("a row more");
+        let tables = [(Measure::DatabaseTablesWrong, 1.0)];
+        let answers = [(Measure::DatabaseAnswersWrong, 1.0)];
+        assert_eq!(bad(SqliteError::from(doubt()).into()), tables);
+        assert_eq!(
+            bad(anyhow::Error::from(PostgresError::from(doubt())).context("refresh")),
+            tables
+        );
+        assert_eq!(bad(SqliteError::from(no_answer()).into()), answers);
+        assert_eq!(bad(PostgresError::from(no_answer()).into()), answers);
+        let refused = |code: &str| {
+            let (severity, during) = ("ERROR".to_string(), "question 9".to_string());
+            let (code, message) = (code.to_string(), "x".to_string());
+            let cure = "";
+            anyhow::Error::from(PostgresError::Refused {
+                during,
+                severity,
+                code,
+                message,
+                cure,
+            })
+        };
+        assert_eq!(bad(refused("XX001")), [(Measure::EnginePagesBad, 1.0)]);
+        let none = ["53100", "58030", "40001"].map(|code| bad(refused(code)).len());
+        assert_eq!(none, [0; 3], "no space, a refused I/O, a conflict");
         let fine = engine(&Counters::default());
         assert!(fine.contains(&(Measure::EnginePagesBad, 0.0)), "and none is said too");
     }

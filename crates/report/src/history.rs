@@ -5,7 +5,7 @@
 //! trial counted, one trial counted twice, and a report whose time grows faster than its file.
 
 use crate::by_trial::ByTrial;
-use crate::cells::answers;
+use crate::cells::answers::{self, Answers};
 use crate::cells::ramp::Ramp;
 use crate::disclosed::Disclosed;
 use crate::distribution::Distribution;
@@ -36,8 +36,8 @@ pub(crate) struct Seen {
     pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
     pub serving: Option<FileServing>,
-    /// It has an answer that most other runs do not have.
-    pub wrong_answers: bool,
+    /// How its answers stand to each other and to those of other runs.
+    pub answers: Answers,
     /// What its ramp came to, as far as that was asked for.
     pub ramp: OnceCell<Ramp>,
     /// p99 of response over all classes, as far as that was asked for.
@@ -509,15 +509,20 @@ fn add<R>(seen: &mut OfTrials, rows: Vec<OfPhase<R>>, put: impl Fn(&mut Seen, R)
     }
 }
 
-/// Runs with an answer that most others do not have do not count.
+/// Runs with an answer that most others do not have do not count; one whose users disagree was invalid when it ended.
 fn compare_answers(seen: &mut OfTrials) {
+    for (_, phase) in seen.values_mut() {
+        if phase.questions.as_ref().is_some_and(answers::differ_within) {
+            phase.answers = Answers::Wrong;
+        }
+    }
     let valid = seen.iter().filter(|(_, (_, phase))| phase.is_valid());
     let asked: Vec<_> = valid
         .filter_map(|(id, (_, phase))| Some((*id, phase.questions.as_ref()?)))
         .collect();
     for (id, doubt) in answers::doubts(&asked) {
         if let Some((_, phase)) = seen.get_mut(&id) {
-            phase.wrong_answers = doubt.is_wrong;
+            phase.answers = doubt.answers;
             phase.run.status = PhaseStatus::Invalid(doubt.why);
         }
     }
@@ -539,7 +544,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             questions: None,
             bulk: Vec::new(),
             serving: None,
-            wrong_answers: false,
+            answers: Answers::Alike,
             ramp: OnceCell::new(),
             response_p99_ns: Cell::default(),
         };

@@ -33,6 +33,8 @@ pub(crate) struct KindRow {
     pub(crate) is_in_bytes: bool,
     /// It may leave the data otherwise than it found them.
     pub(crate) may_write: bool,
+    /// The setting of a phase that is 0 where such a phase only reads, if there is one.
+    pub(crate) writes_by: Option<&'static str>,
 }
 
 /// Work that is measured by its time.
@@ -48,7 +50,17 @@ const TIMED: KindRow = KindRow {
     is_with_memory: false,
     is_in_bytes: false,
     may_write: true,
+    writes_by: None,
 };
+
+/// Questions, which read: only refresh functions after them write.
+const QUESTIONS: KindRow = KindRow {
+    writes_by: Some("refresh"),
+    ..TIMED
+};
+
+/// What updates of random work are called in a study.
+const UPDATES: Option<&str> = Some("update_pct");
 
 /// Work on a schedule.
 const OPEN: KindRow = KindRow {
@@ -70,10 +82,12 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
             is_random: true,
             has_own_rate: true,
             has_checkpoints: true,
+            writes_by: UPDATES,
             ..TIMED
         },
         PhaseKind::Open => KindRow {
             is_random: true,
+            writes_by: UPDATES,
             has_checkpoints: true,
             ..OPEN
         },
@@ -105,15 +119,16 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
         PhaseKind::TpccOpen => OPEN,
         PhaseKind::Tpch => KindRow {
             metric: Metric::GeometricMeanSeconds,
-            ..TIMED
+            ..QUESTIONS
         },
+        PhaseKind::TpchTogether => QUESTIONS,
         PhaseKind::Files => KindRow {
             metric: Metric::OperationsPerSecondAtLimit,
             stamp: Stamp::Response,
             is_with_memory: true,
             ..TIMED
         },
-        PhaseKind::TpchTogether | PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::PowerCut | PhaseKind::Kill => TIMED,
+        PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::PowerCut | PhaseKind::Kill => TIMED,
     }
 }
 

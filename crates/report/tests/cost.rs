@@ -75,6 +75,32 @@ fn a_price_has_all_its_parts_and_a_rate_its_interval() {
     }
 }
 
+/// An array that keeps a quarter of what it is given holds four times its bytes; LUNs in reserve hold nothing.
+#[test]
+fn a_price_of_data_knows_reduction_and_reserve() {
+    let full = |scene: &Scene| {
+        let analysis = scene.film().analysis();
+        let cost = analysis.cost.expect("prices");
+        (cost.stacks[0].luns, cost.stacks[0].data_bytes_full.expect("known"))
+    };
+    let (_, plain) = full(&priced());
+    let mut reduced = priced();
+    reduced.extra.extend([
+        (Measure::ArrayAskedBytes, 8.0 * GB),
+        (Measure::ArrayStoredBytes, 2.0 * GB),
+    ]);
+    assert!((full(&reduced).1 / plain - 4.0).abs() < 1e-6);
+    let mut reserved = priced();
+    reserved.settings.push(ledger::Setting {
+        key: "stack.ext4.reserve".into(),
+        value: "1".into(),
+        written: true,
+    });
+    let (luns, bytes) = full(&reserved);
+    assert_eq!(luns, 4, "all are paid for");
+    assert!((bytes / plain - 0.75).abs() < 1e-6);
+}
+
 #[test]
 fn slow_motion_has_ratios_and_no_prices_of_a_unit() {
     let mut scene = priced();

@@ -32,6 +32,42 @@ fn lines(scene: &Scene, subject: &str) -> Vec<Check> {
     checks.into_iter().filter(|check| check.subject == subject).collect()
 }
 
+/// No host counts the devices of the others: what is opened past the page cache is ranked all the same.
+#[test]
+fn on_several_hosts_raw_luns_and_disk_groups_are_ranked_and_directories_are_not() {
+    let of = |kind: &str| {
+        let mut scene = on(vec![host(0), host(1)]);
+        scene.extra = vec![(Measure::HostsClockBoundNs, 1e5)];
+        for actor in &mut scene.actors {
+            actor.stack.kind = kind.into();
+            let name = actor.stack.name.clone();
+            for measure in [
+                Measure::NearReadBytes,
+                Measure::NearWriteBytes,
+                Measure::LowReadBytes,
+                Measure::LowWriteBytes,
+            ] {
+                scene.extra_of.push((name.clone(), measure, f64::NAN));
+            }
+        }
+        scene.film().analysis()
+    };
+    for kind in ["raw", "diskgroup"] {
+        let analysis = of(kind);
+        assert_eq!(analysis.comparisons.len(), 2, "{kind}: {:?}", analysis.unranked);
+        assert_eq!(
+            analysis.phases[0].cells[0].provenance.reads.origin,
+            report::Origin::SeveralHosts
+        );
+        let found = analysis.checks.iter().find(|check| check.subject == "provenance");
+        let found = found.expect("a line");
+        assert!(found.figure.contains("not counted (several hosts)"), "{}", found.figure);
+        assert_eq!(found.status, Status::Note);
+    }
+    let directory = of("directory");
+    assert!(directory.comparisons.is_empty() && !directory.unranked.is_empty());
+}
+
 #[test]
 fn each_host_has_a_row_and_one_alone_has_no_table() {
     let analysis = on(vec![host(0), host(1)]).film().analysis();

@@ -6,6 +6,7 @@
     reason = "a test says why it skips, and panics where it cannot go on"
 )]
 
+mod answers;
 mod beside;
 mod brief;
 mod browser;

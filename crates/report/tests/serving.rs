@@ -116,6 +116,33 @@ fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
     assert!(analysis.comparisons.is_empty(), "a base that loses data ranks nothing");
 }
 
+/// A wrong answer needs no quiet machine: it is one in a run that does not count too.
+#[test]
+fn a_wrong_answer_of_a_run_that_does_not_count_is_one() {
+    let mut stolen = ramp("wrong at first");
+    stolen.stolen_at = |block, stack| block == 0 && stack == "ext4";
+    let analysis = stolen.film().analysis();
+    assert!(analysis.comparisons.is_empty(), "a base that loses data ranks nothing");
+    let found = line(&analysis, "answers", "ext4");
+    assert_eq!(found.status, Status::Invalid, "{found:?}");
+    assert!(found.figure.contains("2 answers"), "{found:?}");
+    let mut invalid = ramp("wrong at first");
+    invalid.invalid_at = |block, stack, _| block == 0 && stack == "ext4";
+    assert!(invalid.film().analysis().comparisons.is_empty());
+    let mut honest = ramp("serving");
+    honest.stolen_at = |block, stack| block == 0 && stack == "ext4";
+    assert!(!honest.film().analysis().comparisons.is_empty());
+}
+
+#[test]
+fn the_latencies_of_a_ramp_say_that_they_are_of_all_its_points() {
+    let film = ramp("serving").film();
+    let analysis = film.analysis();
+    let words = "over all points of the ramp, the one beyond the limit included";
+    assert!(terminal(&analysis, &Style::default()).contains(words));
+    assert!(report::html(&film.ledger, &analysis).unwrap().contains(words));
+}
+
 #[test]
 fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
     let mut scene = ramp("serving");

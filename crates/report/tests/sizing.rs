@@ -166,3 +166,94 @@ fn stacks_that_differ_otherwise_make_no_curve() {
     let luns: Vec<_> = sizing.stacks.iter().map(|one| one.luns.clone()).collect();
     assert_eq!(luns, [vec![1, 2], vec![4]], "{sizing:?}");
 }
+
+/// Ends of unlike scatter make lines of unlike slope: the interval stays around its middle.
+#[test]
+fn beyond_the_measured_luns_the_interval_holds_its_middle() {
+    let mut scene = three();
+    scene.actors.truncate(2);
+    let most = most(&three()) / 2.0;
+    // The smaller stack scatters, the larger does not.
+    scene.in_block = |block, stack| match (stack, block % 2) {
+        ("one", 0) => 0.8,
+        ("one", _) => 1.2,
+        _ => 1.0,
+    };
+    let found = one(&scene, load(3.0 * most, None));
+    let (low, middle, high) = (found.low.unwrap(), found.for_rate.unwrap(), found.high.unwrap());
+    assert!(low <= middle && middle <= high, "{found:?}");
+    assert!(middle > 5.9 && found.takes.unwrap() >= 6, "{found:?}");
+}
+
+/// What the engine found in its own cache met no LUN.
+#[test]
+fn pages_found_in_the_cache_carry_no_reads() {
+    let scene = three();
+    let read = |scene: &Scene| {
+        let load = Load {
+            updates_per_s: 0.0,
+            ..load(2.0, None)
+        };
+        one(scene, load).for_rate.unwrap()
+    };
+    let mut cached = three();
+    cached.extra.extend([
+        (Measure::EngineLogicalReads, 1000.0),
+        (Measure::EnginePhysicalReads, 600.0),
+        (Measure::EngineMultiblockReads, 100.0),
+    ]);
+    let mut missed = three();
+    missed.extra.extend([
+        (Measure::EngineLogicalReads, 1000.0),
+        (Measure::EnginePhysicalReads, 1000.0),
+        (Measure::EngineMultiblockReads, 0.0),
+    ]);
+    // Of the fixture's pages half are updated, which count whole.
+    assert!(
+        read(&cached) > 1.2 * read(&missed),
+        "{} {}",
+        read(&cached),
+        read(&missed)
+    );
+    assert!(read(&scene) > 0.0);
+}
+
+#[test]
+fn without_the_bytes_in_use_there_is_no_number_for_data() {
+    let mut scene = three();
+    let most = most(&scene);
+    scene.extra.retain(|(measure, _)| *measure != Measure::LunUsedBytes);
+    let found = one(&scene, load(0.1 * most, Some(15.0 * GB)));
+    assert_eq!((found.for_data, found.takes), (None, None), "{found:?}");
+    let much = one(&scene, load(0.1 * most, Some(200.0 * GB)));
+    assert!(
+        much.notes
+            .iter()
+            .any(|note| note.contains("Nothing is said beyond 10 times")),
+        "{much:?}"
+    );
+}
+
+#[test]
+fn luns_in_reserve_carried_nothing() {
+    let mut scene = three();
+    let plain = one(&scene, load(most(&three()), None)).for_rate.unwrap();
+    scene.actors.drain(..2);
+    let whole = one(&scene, load(most(&three()), None));
+    assert!(
+        (whole.for_rate.unwrap() - 4.0).abs() < 0.2 && (plain - 4.0).abs() < 0.2,
+        "{whole:?}"
+    );
+    scene.settings.push(Setting {
+        key: "stack.four.reserve".into(),
+        value: "2".into(),
+        written: true,
+    });
+    let found = one(&scene, load(most(&three()), None));
+    assert_eq!(found.luns, [2]);
+    assert!((found.for_rate.unwrap() - 2.0).abs() < 0.1, "{found:?}");
+    assert!(
+        found.notes.iter().any(|note| note.contains("2 LUNs in reserve")),
+        "{found:?}"
+    );
+}

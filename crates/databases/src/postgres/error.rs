@@ -233,6 +233,11 @@ impl PostgresError {
         }
     }
 
+    /// Whether the server says that pages of tables or indexes are not what it wrote.
+    pub fn is_damaged(&self) -> bool {
+        matches!(self, PostgresError::Refused { code, .. } if code == "XX001" || code == "XX002")
+    }
+
     pub(super) fn path(
         what: &'static str,
         path: impl Into<PathBuf>,
@@ -299,6 +304,7 @@ pub(super) fn cure_of(code: &str) -> &'static str {
     match code {
         "53100" => "the file system under the server is full: fewer warehouses, or larger LUNs",
         "53200" => "the server ran out of memory: a smaller shared_buffers or a larger memory budget",
+        "53400" => "temporary files reached `temp_file_limit`: raise it in `settings`, or ask with fewer users",
         "53300" => "the server has no room for more sessions: raise max_connections, or use fewer users",
         "28P01" | "28000" => "check user and password, and the server's pg_hba.conf",
         "3D000" => "make the database, or name another one in the url",

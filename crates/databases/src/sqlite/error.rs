@@ -2,6 +2,7 @@
 
 use crate::decision_support::{AnswerError, Doubt, RowsError};
 use std::path::PathBuf;
+use targets::{IoFault, TargetError};
 
 /// An error of this module. The last line says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +22,7 @@ pub enum SqliteError {
     },
     /// The port below failed.
     #[error("{0}")]
-    Target(#[from] targets::TargetError),
+    Target(#[from] TargetError),
     /// A single I/O on one of the three files failed.
     #[error(
         "{what} the SQLite file `{file}`: {fault}\n  check the device; the database can be opened again and recovers \
@@ -33,7 +34,7 @@ pub enum SqliteError {
         /// Name of the file.
         file: String,
         /// The fault.
-        fault: targets::IoFault,
+        fault: IoFault,
     },
     /// An earlier write failed, and what SQLite holds in memory can no longer be trusted.
     #[error(
@@ -123,8 +124,8 @@ impl SqliteError {
             SqliteError::Io { fault, .. } => Some(fault.is_of_storage()),
             SqliteError::Foreign { .. } | SqliteError::Doubt(_) | SqliteError::Answer(_) => Some(true),
             SqliteError::Path { source, .. } => {
-                let errno = source.raw_os_error().map(targets::IoFault::Errno);
-                Some(errno.is_some_and(targets::IoFault::is_of_storage))
+                let errno = source.raw_os_error().map(IoFault::Errno);
+                Some(errno.is_some_and(IoFault::is_of_storage))
             }
             SqliteError::Failed { .. }
             | SqliteError::Full { .. }
@@ -132,6 +133,18 @@ impl SqliteError {
             | SqliteError::Generator(_)
             | SqliteError::Setting { .. } => Some(false),
         }
+    }
+
+    /// Whether SQLite says that pages of the database are not what it wrote.
+    pub fn is_damaged(&self) -> bool {
+        use rusqlite::ErrorCode as Code;
+        let SqliteError::Sql { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.sqlite_error_code(),
+            Some(Code::DatabaseCorrupt | Code::NotADatabase)
+        )
     }
 
     /// No room: SQLite answers `SQLITE_FULL` to whoever wrote.
@@ -142,6 +155,10 @@ impl SqliteError {
             SqliteError::Io { fault, .. } => is_full(*fault),
             SqliteError::Failed { full, .. } => *full,
             SqliteError::Sql { source, .. } => source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            // A file that could not be made: its name and its inode take room too.
+            SqliteError::Target(TargetError::Path { source, .. }) | SqliteError::Path { source, .. } => source
+                .raw_os_error()
+                .is_some_and(|errno| is_full(IoFault::Errno(errno))),
             _ => false,
         }
     }
@@ -166,9 +183,29 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     }
 }
 
-fn is_full(fault: targets::IoFault) -> bool {
+fn is_full(fault: IoFault) -> bool {
     let errnos = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT];
-    errnos
-        .iter()
-        .any(|errno| fault == targets::IoFault::Errno(errno.raw_os_error()))
+    errnos.iter().any(|errno| fault == IoFault::Errno(errno.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_has_no_room_to_be_made_is_a_lack_of_room() {
+        let not_made = |errno| {
+            let source = std::io::Error::from_raw_os_error(errno);
+            let (what, path, cure) = ("open", PathBuf::from("/x"), "");
+            let below = TargetError::Path {
+                what,
+                path,
+                source,
+                cure,
+            };
+            SqliteError::from(below).is_full()
+        };
+        // ENOSPC, EDQUOT; EMFILE, EACCES.
+        assert_eq!([28, 122, 24, 13].map(not_made), [true, true, false, false]);
+    }
 }

@@ -5,7 +5,7 @@
 use super::Posix;
 use crate::error::FilesError;
 use crate::load::Config;
-use crate::serving::{After, Audit, Counts, EXAMPLES_MAX, Filled, LocalDirectory, Point, TreeSize};
+use crate::serving::{After, Audit, Counts, Filled, LocalDirectory, Point, TreeSize, WrongAnswers};
 use crate::users::Users;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
@@ -36,8 +36,7 @@ impl Crew {
         for nth in 0..place.threads {
             let config = Config {
                 sessions: 1,
-                // Runs are told apart by the lower bits of a number; threads take the upper ones.
-                run: config.run ^ nth << 22,
+                run: run_of(config.run, nth),
                 seed: config.seed.wrapping_add(u64::from(nth) << 32),
                 ..config.clone()
             };
@@ -107,22 +106,29 @@ impl Crew {
                     .run(|users| drive_shared(users, part, seed, arrivals.as_ref()))
                     .map(Some)
             }
-            None => Ok(None),
+            None => {
+                users.state.count_anew();
+                Ok(None)
+            }
         })?;
         let mut counts = Counts::default();
-        let (mut wrong, mut outcomes) = (Vec::new(), Vec::<Outcome>::new());
+        let mut outcomes = Vec::<Outcome>::new();
         for point in points.into_iter().flatten() {
             counts.add(&point.counts);
-            wrong.extend(point.wrong);
             outcomes.push(point.outcome);
         }
-        wrong.truncate(EXAMPLES_MAX);
         Ok(Point {
             outcome: merge(outcomes),
             counts,
             tree: self.tree(),
-            wrong,
+            wrong: self.wrong().examples,
         })
+    }
+
+    pub(crate) fn wrong(&self) -> WrongAnswers {
+        let mut all = WrongAnswers::default();
+        self.users.iter().for_each(|users| all.add(users.wrong()));
+        all
     }
 
     pub(crate) fn audit(&mut self, after: After) -> Result<Audit, FilesError> {
@@ -151,9 +157,27 @@ impl Crew {
     }
 }
 
+/// The number of a thread's run. Runs are told apart by the lower bits of a number: threads take the upper ones first.
+fn run_of(run: u32, thread: u32) -> u32 {
+    run ^ thread.rotate_right(10)
+}
+
 fn dup(directory: &OwnedFd) -> Result<OwnedFd, FilesError> {
     rustix::io::fcntl_dupfd_cloexec(directory.as_fd(), 3).map_err(|error| FilesError::Local {
         what: "a second descriptor of the directory".into(),
         source: error.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_thread_has_a_directory_of_its_own_name() {
+        let most = 1 << 16;
+        let runs: BTreeSet<u32> = (0..most).map(|nth| run_of(7, nth)).collect();
+        assert_eq!(runs.len(), most as usize, "two threads of one name");
+    }
 }

@@ -1,7 +1,8 @@
 //! What was found of the files after a cut, a kill, or simply afterwards.
 //!
 //! Prevents: a loss that is called allowed, and an allowed loss that is called one. RFC 1813, chapter 1.6: stable are
-//! WRITE with FILE_SYNC, CREATE, MKDIR, SYMLINK, REMOVE, RMDIR, COMMIT; SETATTR is not.
+//! WRITE with FILE_SYNC, CREATE, MKDIR, SYMLINK, REMOVE, RMDIR, COMMIT, and RENAME, LINK and MKNOD, which nobody calls
+//! here; SETATTR is not.
 
 /// The findings. What is **lost** was acknowledged as stable, or cannot come back by the rules of NFS.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,15 +11,17 @@ pub struct Audit {
     pub names: u64,
     /// Of these, names that are gone: acknowledged CREATE, MKDIR or SYMLINK that was lost.
     pub names_lost: u64,
-    /// Names that are there again: acknowledged REMOVE or RMDIR that was lost.
+    /// Names that had to be gone and were looked up: acknowledged REMOVE or RMDIR.
+    pub names_removed: u64,
+    /// Of these, names that are there again: acknowledged REMOVE or RMDIR that was lost.
     pub names_back: u64,
     /// Names whose last call had no answer: they may be there or not.
     pub names_open: u64,
     /// KiB read.
     pub kib: u64,
-    /// KiB that had to be stable.
+    /// KiB that had to be stable, those of lost names too, and whatever else counts as lost.
     pub kib_stable: u64,
-    /// KiB that had to be stable and are not: gone, older or foreign. Those of lost names are among them.
+    /// Of these, KiB that are gone, older or foreign.
     pub kib_lost: u64,
     /// KiB that were written and not committed.
     pub kib_unstable: u64,
@@ -54,8 +57,17 @@ pub enum After {
 impl Audit {
     /// Losses of any kind: names, KiB, and what hides behind a verifier that did not change.
     pub fn lost(&self) -> u64 {
-        let hidden = if self.verifier_hides_loss { self.kib_gone } else { 0 };
-        self.names_lost + self.names_back + self.kib_lost + hidden + self.kib_wrong_after
+        self.names_lost + self.names_back + self.kib_lost + self.kib_hidden() + self.kib_wrong_after
+    }
+
+    /// All that [`Self::lost`] is a part of: what was acknowledged and looked up, and KiB that no client sends again.
+    pub fn acknowledged(&self) -> u64 {
+        self.names + self.names_removed + self.kib_stable + self.kib_hidden() + self.kib_wrong_after
+    }
+
+    /// KiB that are gone behind a verifier that did not change.
+    fn kib_hidden(&self) -> u64 {
+        if self.verifier_hides_loss { self.kib_gone } else { 0 }
     }
 
     /// Nothing is lost.
@@ -67,6 +79,7 @@ impl Audit {
     pub fn add(&mut self, other: Audit) {
         self.names += other.names;
         self.names_lost += other.names_lost;
+        self.names_removed += other.names_removed;
         self.names_back += other.names_back;
         self.names_open += other.names_open;
         self.kib += other.kib;

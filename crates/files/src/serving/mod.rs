@@ -11,5 +11,5 @@ mod whole;
 pub(crate) use audit::EXAMPLES_MAX;
 pub use audit::{After, Audit};
 pub use places::{Dial, LocalDirectory, NfsServer, Place};
-pub use point::{Counts, Filled, Point, TreeSize};
+pub use point::{Counts, Filled, Point, TreeSize, WrongAnswers};
 pub use whole::{Serving, reach};

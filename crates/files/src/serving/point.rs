@@ -2,6 +2,7 @@
 //!
 //! Prevents: counts of one point that are taken for those of the next (each is counted from zero).
 
+use super::EXAMPLES_MAX;
 use workloads::Outcome;
 
 /// One phase, or one load point of a ramp.
@@ -66,6 +67,24 @@ impl Counts {
         self.traces += other.traces;
         self.sends += other.sends;
         self.receives += other.receives;
+    }
+}
+
+/// Answers that were wrong, of a phase or a load point, also where it ended by an error.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WrongAnswers {
+    /// See [`Counts::wrong`].
+    pub count: u64,
+    /// The first few, in words.
+    pub examples: Vec<String>,
+}
+
+impl WrongAnswers {
+    /// Adds those of another worker, or of a later phase.
+    pub fn add(&mut self, other: WrongAnswers) {
+        self.count += other.count;
+        self.examples.extend(other.examples);
+        self.examples.truncate(EXAMPLES_MAX);
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct File {
     pub(crate) identity: Identity,
     /// Its name exists, as far as answers say.
     pub(crate) there: bool,
+    /// Its removal was acknowledged, and it was not made again.
+    pub(crate) removed: bool,
     /// A call that makes or removes the name has no answer.
     pub(crate) open: bool,
     /// Something of it is not stable.
@@ -67,6 +69,7 @@ impl File {
             grains: 0,
             identity: Identity::default(),
             there: false,
+            removed: false,
             open: false,
             dirty: false,
             cut_back: false,

@@ -162,6 +162,11 @@ impl Reading {
             Is::Older | Is::Torn => stable,
         };
         if lost {
+            if !stable {
+                // Not the last version, but one of those sent since the stable one had to be there.
+                self.audit.kib_stable += 1;
+                self.audit.kib_unstable -= 1;
+            }
             self.audit.kib_lost += 1;
             self.say(|| format!("file {nth}, KiB {place}: {is:?}; stable was version {kept}, last sent {sent}"));
         } else {
@@ -237,6 +242,7 @@ impl Job for Reading {
         if end > u64::from(size) * 1024 {
             self.unequal.insert(nth);
             if self.after == After::Nothing || !cut_back {
+                self.audit.kib_stable += 1;
                 self.audit.kib_lost += 1;
                 self.say(|| format!("file {nth} has more than {size} KiB"));
             }
@@ -297,24 +303,30 @@ impl<C: Client> Users<C> {
             audit.names += u64::from(file.there && !file.open);
             audit.names_open += u64::from(file.open);
             if !file.there && !file.open && stable {
+                audit.names_removed += 1;
                 audit.names_back += 1;
                 examples.push(format!("file {nth} was removed and is there again"));
             }
         }
         for item in &inside.gone {
-            let (there, open) = match item {
-                Item::File(nth) => (tree.files[*nth as usize].there, tree.files[*nth as usize].open),
-                _ => (true, false),
+            let (there, open, removed) = match item {
+                Item::File(nth) => {
+                    let file = &tree.files[*nth as usize];
+                    (file.there, file.open, file.removed)
+                }
+                _ => (true, false, false),
             };
             audit.names_open += u64::from(open);
+            audit.names_removed += u64::from(removed && !open);
             if there && !open {
                 audit.names += 1;
                 audit.names_lost += u64::from(stable);
                 examples.push(format!("{item:?} is gone"));
                 if let Item::File(nth) = item {
-                    audit.kib_lost += (0..tree.files[*nth as usize].size)
-                        .filter(|place| self.was_kept(*nth, *place))
-                        .count() as u64;
+                    let kept = (0..tree.files[*nth as usize].size).filter(|place| self.was_kept(*nth, *place));
+                    let kept = kept.count() as u64;
+                    audit.kib_stable += kept;
+                    audit.kib_lost += kept;
                 }
             }
         }

@@ -78,11 +78,11 @@ impl State {
             }
             // nfs-ganesha reads the names and then looks at each: one that went meanwhile makes it refuse them all. The
             // directory is there, and a second look says so.
-            (Now::List { .. }, Status::NOT_FOUND) if !session.repeated => {
+            (Now::List { .. }, Status::NOT_FOUND) if !session.refused_once => {
                 self.counts.listed_again += 1;
                 let changes = self.tree.changes;
                 let session = &mut self.sessions[nth as usize];
-                (session.repeated, session.changes) = (true, changes);
+                (session.refused_once, session.changes) = (true, changes);
                 Ok(Some(Next::Call))
             }
             (_, Status::NOT_FOUND | Status::EXISTS) => {
@@ -222,6 +222,7 @@ impl State {
     /// A name is there now, or is not.
     fn name_is(&mut self, session: &Session, there: bool) {
         let file = &mut self.tree.files[session.file as usize];
+        file.removed = !there && matches!(session.now, Now::Remove | Now::Rmdir);
         (file.there, file.open, file.identity) = (there, false, Identity::default());
         if file.kind != Kind::Inner {
             (file.size, file.dirty, file.cut_back) = (0, false, false);

@@ -14,7 +14,8 @@ impl State {
     /// Begins the next operation of a session.
     pub(crate) fn begin(&mut self, nth: u32) {
         let session = &mut self.sessions[nth as usize];
-        (session.units, session.left, session.then_append, session.repeated) = (0, 0, 0, false);
+        (session.units, session.left, session.then_append) = (0, 0, 0);
+        (session.repeated, session.refused_once) = (false, false);
         match self.config.work {
             Work::Mix(_) => self.begin_of_mix(nth),
             Work::Steps(steps) => self.begin_of_steps(nth, steps),

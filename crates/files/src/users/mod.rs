@@ -17,10 +17,10 @@ mod state;
 
 pub(crate) use state::State;
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::error::FilesError;
 use crate::load::{Class, Config};
-use crate::serving::Point;
+use crate::serving::{Point, WrongAnswers};
 use crate::tree::Name;
 use check::Next;
 use std::collections::VecDeque;
@@ -94,14 +94,13 @@ impl<C: Client> Users<C> {
         &mut self,
         drive: impl FnOnce(&mut Self) -> Result<Outcome, FilesError>,
     ) -> Result<Point, FilesError> {
+        self.state.count_anew();
         if self.state.tree.accessed.is_empty() {
             return Err(FilesError::Tree(
                 "the tree has no file to work on\ngrow it first, or let more of the files be accessed".into(),
             ));
         }
         let before = self.client.traffic();
-        self.state.counts = Default::default();
-        self.state.wrong.clear();
         self.client.reserve(self.state.tree.nodes(), self.state.config.sessions);
         let most = self
             .state
@@ -128,6 +127,14 @@ impl<C: Client> Users<C> {
                 self.give_up();
                 Err(error)
             }
+        }
+    }
+
+    /// Wrong answers of the last phase, also where it ended by an error.
+    pub(crate) fn wrong(&self) -> WrongAnswers {
+        WrongAnswers {
+            count: self.state.counts.wrong,
+            examples: self.state.wrong.clone(),
         }
     }
 
@@ -195,6 +202,7 @@ impl<C: Client> Operation for Users<C> {
                 ..
             } = self;
             client.wait(wake, &mut |session, at, answer| {
+                let is_answer = !matches!(answer, Answer::Again);
                 match state.answered(session, answer)? {
                     Next::Later => {
                         put_off.again(at)?;
@@ -213,7 +221,10 @@ impl<C: Client> Operation for Users<C> {
                     }
                     Next::Call => next.push(session),
                 }
-                put_off.end();
+                // A connection that ended is no answer: a server could break each one off and go on for ever.
+                if is_answer {
+                    put_off.end();
+                }
                 Ok(())
             })?;
             if done.len() > before || (self.under_way == 0 && until.is_none()) {

@@ -196,7 +196,7 @@ impl<C: Client> Users<C> {
                         self.state.tree.grains.keep_none(at, room);
                     }
                     let file = &mut self.state.tree.files[*nth as usize];
-                    (file.there, file.open) = (found, false);
+                    (file.there, file.open, file.removed) = (found, false, false);
                 }
             }
         }

@@ -61,8 +61,10 @@ pub(crate) struct Session {
     pub(crate) row: u16,
     /// The file stays held for the next row.
     pub(crate) keeps: bool,
-    /// The call was sent before: over a connection that ended, or as a listing that was refused.
+    /// The call was sent before, over a connection that ended.
     pub(crate) repeated: bool,
+    /// The listing was refused before, and asked for again.
+    pub(crate) refused_once: bool,
     /// Bytes of the operation so far.
     pub(crate) units: u64,
 }
@@ -83,6 +85,7 @@ impl Session {
             row: if rows == 0 { 0 } else { (nth % u32::from(rows)) as u16 },
             keeps: false,
             repeated: false,
+            refused_once: false,
             units: 0,
         }
     }

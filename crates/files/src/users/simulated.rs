@@ -126,6 +126,44 @@ fn a_listing_is_asked_for_again_once_and_wrong_when_it_is_refused_twice() {
 }
 
 #[test]
+fn a_listing_that_was_sent_again_has_its_second_look() {
+    let mut users = filled(sfs97(), 2048);
+    (
+        users.client.planted.broken_off_each,
+        users.client.planted.lists_refused_each,
+    ) = (5, 3);
+    let point = closed(&mut users, 1, 20).unwrap();
+    let counts = &point.counts;
+    assert!(counts.repeated > 100 && counts.listed_again > 100, "{counts:?}");
+    assert_eq!(counts.wrong, 0, "{:?}", point.wrong);
+}
+
+#[test]
+fn a_connection_that_ends_is_no_answer_to_a_call_that_is_put_off() {
+    let mut users = filled(sfs97(), 2048);
+    // 5,000 times 100 ms: more than any server may take.
+    users.client.planted.unanswered = (0, 10_000);
+    let given_up = closed(&mut users, 1, 1_000);
+    assert!(matches!(given_up, Err(FilesError::PutOff { .. })), "{given_up:?}");
+}
+
+#[test]
+fn what_was_wrong_before_an_error_is_told() {
+    let mut users = filled(sfs97(), 2048);
+    users.client.planted.stale_reads = true;
+    let wrong = closed(&mut users, 16, 1).unwrap().counts.wrong;
+    assert_eq!(users.wrong().count, wrong);
+    users.client.planted.stale_reads = false;
+    closed(&mut users, 16, 1).unwrap();
+    assert_eq!(users.wrong().count, 0, "each phase has its own");
+    users.client.planted.stale_reads = true;
+    users.client.planted.unanswered = (2_000, 200_000);
+    assert!(closed(&mut users, 16, 1_000).is_err());
+    let told = users.wrong();
+    assert!(told.count > 0 && !told.examples.is_empty(), "{told:?}");
+}
+
+#[test]
 fn what_is_put_off_is_tried_again_inside_the_response() {
     let mut users = filled(sfs97(), 2048);
     users.client.planted.later_each = 50;
@@ -199,7 +237,7 @@ fn after_a_cut_the_stable_is_there_and_the_rest_is_sent_again() {
             "{audit:?}"
         );
         assert_eq!(audit.kib_gone > 0, every > 1, "{audit:?}");
-        assert!(audit.kib_resent > 0);
+        assert!(audit.kib_resent > 0 && audit.names_removed > 0, "{audit:?}");
         assert_eq!(audit.handles_survived, Some(true));
         // And the work goes on.
         let point = closed(&mut users, 16, 2).unwrap();
@@ -219,6 +257,26 @@ fn each_planted_loss_is_found() {
         audit.verifier_hides_loss && audit.lost() > 0 && audit.kib_lost == 0,
         "{audit:?}"
     );
+}
+
+#[test]
+fn what_is_lost_is_a_part_of_what_was_acknowledged() {
+    let plants: [fn(&mut Null); 4] = [
+        |null| null.planted.forgets_removals = true,
+        |null| null.planted.forgets_names = true,
+        |null| null.planted.forgets_commits = true,
+        |null| null.planted.same_verifier = true,
+    ];
+    for (nth, plant) in plants.into_iter().enumerate() {
+        let (_, audit) = cut(plant, usize::MAX);
+        assert!(
+            audit.lost() > 0 && audit.lost() <= audit.acknowledged(),
+            "{nth}: {audit:?}"
+        );
+        assert!(audit.names_back <= audit.names_removed, "{nth}: {audit:?}");
+        assert!(audit.kib_lost <= audit.kib_stable, "{nth}: {audit:?}");
+        assert_eq!(audit.names_back > 0, nth == 0, "{nth}: {audit:?}");
+    }
 }
 
 #[test]

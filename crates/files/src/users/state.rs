@@ -47,6 +47,12 @@ impl State {
         }
     }
 
+    /// The counts of the next phase begin at zero.
+    pub(crate) fn count_anew(&mut self) {
+        self.counts = Counts::default();
+        self.wrong.clear();
+    }
+
     /// An answer is wrong. `words` are made only for the first few.
     pub(crate) fn note(&mut self, words: impl FnOnce() -> String) {
         self.counts.wrong += 1;

@@ -300,8 +300,9 @@ impl Grouped {
 
     /// How the groups are.
     pub(crate) fn condition(&self) -> Condition {
-        let infos = [Some(self.group.info()), self.redo.as_ref().map(Group::info)];
-        Condition::of(self.members(), infos.into_iter().flatten())
+        let data = self.group.info();
+        let infos = [Some(data.clone()), self.redo.as_ref().map(Group::info)];
+        Condition::of(self.members(), infos.into_iter().flatten()).using(&data)
     }
 
     /// Closes the group in good order, after the one that lies over it. Their ports must be gone.

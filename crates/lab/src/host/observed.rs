@@ -75,6 +75,8 @@ pub(crate) struct Host<'a> {
     pools: Pools<'a>,
     /// Devices of the stack alone that did not come to rest after the phase.
     restless: Vec<String>,
+    /// The host's page cache before the phase made its data, where it makes them itself.
+    cache_before: Option<u64>,
 }
 
 impl<'a> Host<'a> {
@@ -102,6 +104,7 @@ impl<'a> Host<'a> {
             data_devices: Vec::new(),
             pools: Pools::default(),
             restless: Vec::new(),
+            cache_before: None,
         }
     }
 
@@ -202,6 +205,13 @@ impl Surroundings for Host<'_> {
 }
 
 impl Host<'_> {
+    /// The phase is about to make its data: what they take of the page cache belongs to what is seen later.
+    pub(crate) fn before_data(&mut self) -> anyhow::Result<()> {
+        let memory = Snapshot::take(&[])?.memory;
+        self.cache_before = memory.and_then(|memory| memory.page_cache_bytes());
+        Ok(())
+    }
+
     /// Just before the first request.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         self.pools.begin()?;
@@ -283,8 +293,9 @@ impl Host<'_> {
         seen.measures.extend(unlike);
         seen.remarks.extend(remark);
         seen.measures.extend(host_of(&delta, &watched, looking_ns));
+        let host_memory = (self.cache_before, self.devices.bytes());
         seen.measures
-            .extend(memory_of(&delta, &watched, self.budget, self.devices.bytes()));
+            .extend(memory_of(&delta, &watched, self.budget, host_memory));
         if let Some(bytes) = server_bytes {
             self.add_to_total(bytes, &mut seen.measures);
         }
@@ -316,14 +327,15 @@ impl Host<'_> {
         }
     }
 
-    /// What the pools did, their memory, and what is in use of the LUNs.
+    /// What the pools did, their memory, and what is in use of the data's LUNs.
     fn add_pools(&self, seen: &mut Seen) -> anyhow::Result<()> {
         let did = self.pools.end()?;
-        let mounts = self.mounts.iter().filter(|mount| !self.pools.are_mounted_at(mount));
-        let used: Option<Vec<u64>> = mounts.map(|mount| used_bytes(mount)).chain(did.used_bytes).collect();
-        let used = used
-            .filter(|parts| !parts.is_empty())
-            .map(|parts| parts.iter().sum::<u64>());
+        // The data's file system, or pool, comes first: what a redo log or temporary files take does not grow with them.
+        let used = match self.mounts.first() {
+            Some(mount) if !self.pools.are_mounted_at(mount) => used_bytes(mount),
+            _ => did.used_bytes.first().copied().flatten(),
+        };
+        let used = used.or_else(|| (self.health)().used_bytes);
         seen.measures
             .extend(used.map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         seen.measures.extend(did.measures);
@@ -407,7 +419,13 @@ fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f
 }
 
 /// Memory at its highest, sampled; the group's own figures where a budget is enforced, the host's elsewhere.
-fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>, held: Option<u64>) -> Vec<(Measure, f64)> {
+/// `before`: the page cache before the phase's data were made; `held`: bytes that the stack's devices hold.
+fn memory_of(
+    delta: &Delta,
+    watched: &Watched,
+    budget: Option<(u64, u8)>,
+    (before, held): (Option<u64>, Option<u64>),
+) -> Vec<(Measure, f64)> {
     let most = |of: fn(&observers::Sample) -> Option<u64>| watched.samples.iter().filter_map(of).max();
     let enforced = budget.is_some_and(|(_, how)| how > 0);
     let rss = most(|s| s.rss_bytes);
@@ -424,7 +442,7 @@ fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>, held: 
     } else {
         // Nobody is charged by itself: what the host's page cache grew by since the phase began, at most what the
         // stack's devices hold. What others read meanwhile is in it.
-        let before = delta.memory.0.and_then(|m| m.page_cache_bytes());
+        let before = before.or_else(|| delta.memory.0.and_then(|m| m.page_cache_bytes()));
         rss.zip(host_cache)
             .zip(before)
             .map(|((rss, cache), before)| rss + cache.saturating_sub(before).min(held.unwrap_or(u64::MAX)))
@@ -489,7 +507,38 @@ fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
 
 #[cfg(test)]
 mod tests {
-    use super::waited_ms_most;
+    use super::{Snapshot, Watched, memory_of, waited_ms_most};
+    use ledger::Measure;
+
+    #[test]
+    fn memory_of_data_that_a_phase_made_is_in_its_total() {
+        let now = Snapshot::take(&[]).unwrap();
+        let mut delta = now.since(&now);
+        delta.memory.0 = Some(observers::Memory {
+            cached_bytes: Some(700),
+            buffers_bytes: Some(0),
+            ..observers::Memory::default()
+        });
+        let sample = observers::Sample {
+            rss_bytes: Some(10),
+            page_cache_bytes: Some(900),
+            ..observers::Sample::default()
+        };
+        let watched = Watched {
+            samples: vec![sample],
+            ..Watched::default()
+        };
+        let total = |before, held| {
+            let all = memory_of(&delta, &watched, None, (before, held));
+            let total = all
+                .iter()
+                .find(|(measure, _)| *measure == Measure::MemoryTotalBytesPeak);
+            total.unwrap().1
+        };
+        assert_eq!(total(Some(100), None), 810.0, "from before the data");
+        assert_eq!(total(None, None), 210.0, "from the start");
+        assert_eq!(total(Some(100), Some(500)), 510.0, "no more than the devices hold");
+    }
 
     /// Eight users who do nothing but wait for two devices wait eight times as long as either is busy; one user who
     /// waits alone is not charged for what is written behind his back.

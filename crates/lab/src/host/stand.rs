@@ -360,6 +360,7 @@ impl Stand {
         Condition {
             lost: self.lost().or_else(|| stacks::lost_members(&self.built)),
             mended: None,
+            used_bytes: None,
         }
     }
 

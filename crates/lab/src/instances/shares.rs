@@ -89,7 +89,9 @@ pub(crate) fn told(
     seen.measures.push((Measure::Instances, rows.len() as f64));
     seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
     if let Some(bound_ns) = clock_bound_ns {
-        seen.measures.retain(|(measure, _)| !is_of_one_hosts_devices(*measure));
+        seen.measures
+            .retain(|(measure, _)| *measure == Measure::DeviceErrors || !is_of_one_hosts_devices(measure.name()));
+        seen.samples.retain(|sample| !is_of_one_hosts_devices(&sample.name));
         seen.measures.push((Measure::HostsClockBoundNs, bound_ns as f64));
     }
     seen.measures
@@ -98,10 +100,8 @@ pub(crate) fn told(
 }
 
 /// Counts of this host's kernel, which sees nothing of what the other hosts send to the same devices.
-fn is_of_one_hosts_devices(measure: Measure) -> bool {
-    let name = measure.name();
-    let is_error = measure == Measure::DeviceErrors;
-    !is_error && (name.starts_with("device.") || name.starts_with("others."))
+fn is_of_one_hosts_devices(name: &str) -> bool {
+    name.starts_with("device.") || name.starts_with("others.")
 }
 
 fn row(instance: u32, (part, first): (&Part, u64), before: &Settled, after: &Settled) -> InstanceRow {

@@ -16,7 +16,7 @@ use crate::host::site::HostSite;
 use crate::host::stand::Stand;
 use crate::signals;
 use anyhow::Context;
-use files::{After, Audit, Place, Point};
+use files::{After, Audit, Place, WrongAnswers};
 use ledger::Measure;
 use plan::{Files, PowerCut, Serving};
 use rand_core::Rng;
@@ -111,13 +111,13 @@ impl Served<'_> {
         ending: &Ending<'_>,
         (sessions, after): (u32, Duration),
         seed: u64,
-    ) -> anyhow::Result<Vec<String>> {
+    ) -> anyhow::Result<WrongAnswers> {
         let mut first = Pacing::closed(sessions, NEVER_NS);
         first.stop.operations_per_session = Some(FIRST);
         first.cancel = Some(Arc::clone(self.cancel));
-        let Point { mut wrong, .. } = tree
-            .run(&first, !seed)
-            .map_err(|error| self.server.blame(error.into()))?;
+        tree.run(&first, !seed)
+            .map_err(|error| failed(self.server.blame(error.into()), &tree.wrong()))?;
+        let mut wrong = tree.wrong();
         signals::check(self.cancel)?;
         let (moment, stop) = (Moment::default(), Arc::new(AtomicBool::new(false)));
         let (server, cancel) = (&*self.server, self.cancel);
@@ -136,33 +136,40 @@ impl Served<'_> {
                 struck
             });
             let driven = tree.run(&pacing, seed);
+            // The cut itself ends the work by an error: what was wrong until then counts all the same.
+            wrong.add(tree.wrong());
             if driven.is_err() {
                 moment.fail();
             }
             let struck = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match (moment.came(), driven) {
-                (Some(Came::Failed), Err(error)) => Err(server.blame(error.into())),
+                (Some(Came::Failed), Err(error)) => Err(failed(server.blame(error.into()), &wrong)),
                 (Some(Came::Interrupted), _) => signals::check(cancel),
-                (_, Ok(point)) => {
-                    wrong.extend(point.wrong);
-                    struck
-                }
-                (_, Err(_)) => struck,
+                _ => struck,
             }
         })?;
         Ok(wrong)
     }
 }
 
-/// What was found, in the terms of all cuts: names and KiB that had to be there.
-fn found(audit: &Audit, wrong: Vec<String>) -> Found {
+/// Work that failed by itself: nothing is counted of it, so its error says what was wrong before.
+fn failed(error: anyhow::Error, wrong: &WrongAnswers) -> anyhow::Error {
+    match wrong.examples.first() {
+        Some(first) => error.context(format!("{} answers were wrong before, DATA LOST: {first}", wrong.count)),
+        None => error,
+    }
+}
+
+/// What was found, in the terms of all cuts: names and KiB that had to be as they were acknowledged. Wrong answers
+/// before the cut are of such names and KiB too.
+fn found(audit: &Audit, wrong: WrongAnswers) -> Found {
     let mut found = Found {
         what: Kept::Stable,
-        acknowledged: audit.names + audit.kib_stable,
-        lost: audit.lost() + wrong.len() as u64,
+        acknowledged: audit.acknowledged() + wrong.count,
+        lost: audit.lost() + wrong.count,
         ..Found::default()
     };
-    for example in wrong.into_iter().chain(audit.examples.iter().cloned()) {
+    for example in wrong.examples.into_iter().chain(audit.examples.iter().cloned()) {
         found.example(|| example);
     }
     if audit.verifier_hides_loss {
@@ -174,9 +181,9 @@ fn found(audit: &Audit, wrong: Vec<String>) -> Found {
 /// Names and KiB apart.
 fn counted(audit: &Audit) -> Vec<(Measure, f64)> {
     [
-        (Measure::CutsNames, audit.names),
+        (Measure::CutsNames, audit.names + audit.names_removed),
         (Measure::CutsNamesLost, audit.names_lost + audit.names_back),
-        (Measure::CutsKib, audit.kib_stable),
+        (Measure::CutsKib, audit.kib_stable + audit.kib_wrong_after),
         (Measure::CutsKibLost, audit.kib_lost + audit.kib_wrong_after),
         (Measure::CutsKibUnstable, audit.kib_unstable),
         (Measure::CutsKibGone, audit.kib_gone),
@@ -205,9 +212,10 @@ mod tests {
             kib_gone: 5,
             ..Audit::default()
         };
-        let kept = found(&clean, Vec::new());
+        let right = WrongAnswers::default;
+        let kept = found(&clean, right());
         assert!(!kept.is_loss() && kept.acknowledged == 30, "{kept:?}");
-        let lost = |audit: Audit| found(&audit, Vec::new()).lost;
+        let lost = |audit: Audit| found(&audit, right()).lost;
         assert_eq!(
             lost(Audit {
                 names_lost: 2,
@@ -226,9 +234,26 @@ mod tests {
             verifier_hides_loss: true,
             ..clean.clone()
         };
-        let told = found(&hidden, Vec::new());
+        let told = found(&hidden, right());
         assert!(told.lost == 5 && told.examples[0].contains("verifier"), "{told:?}");
-        assert_eq!(found(&clean, vec!["a wrong answer".to_string()]).lost, 1);
+        assert_eq!(told.acknowledged, 35, "5 hidden ones had to be there too");
+        let wrong = WrongAnswers {
+            count: 40,
+            examples: vec!["a wrong answer".to_string()],
+        };
+        let told = found(&clean, wrong);
+        assert_eq!(
+            (told.lost, told.acknowledged),
+            (40, 70),
+            "each counts, not only those in words"
+        );
+        let back = Audit {
+            names_removed: 3,
+            names_back: 3,
+            ..clean.clone()
+        };
+        assert_eq!(found(&back, right()).acknowledged, 33);
+        assert!(counted(&back).contains(&(Measure::CutsNames, 13.0)));
         let of = |measure| {
             counted(&hidden)
                 .into_iter()

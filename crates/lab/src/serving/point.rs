@@ -46,9 +46,10 @@ impl Ramp<'_> {
     /// Runs a point.
     pub(super) fn run(&self, tree: &mut files::Serving, rate: Rate, host: &mut Host<'_>) -> anyhow::Result<Ran> {
         let seed = self.seed ^ rate.0.to_bits();
+        let mut warm_up = None;
         if self.serving.warm_up.0 > 0 {
             let pacing = work::pacing(self.serving, rate.0, self.serving.warm_up.0, self.cancel);
-            tree.run(&pacing, !seed)?;
+            warm_up = Some(tree.run(&pacing, !seed)?);
             host.rest().context("rest after the warm-up of a point")?;
         }
         let pacing = work::pacing(self.serving, rate.0, self.time_ns, self.cancel);
@@ -59,10 +60,8 @@ impl Ramp<'_> {
             .saturating_sub(point.outcome.ended)
             .saturating_sub(proof_ns);
         let mut seen = host.stop()?;
-        seen.measures.extend(rows::counted(&point.counts));
+        rows::count_answers(&mut seen, warm_up.as_ref(), &point);
         seen.measures.push((Measure::FilesDrainNs, drain_ns as f64));
-        seen.notes
-            .extend(point.wrong.iter().map(|wrong| format!("wrong answer: {wrong}")));
         Ok(Ran {
             row: rows::point(rate.0, self.since, self.time_ns, &point, &seen)?,
             inside: self.inside(&point),

@@ -79,6 +79,7 @@ impl Work<'_> {
             since: targets::monotonic_ns(),
             cancel: turn.cancel,
         };
+        host.before_data()?;
         for (nth, rate) in self.serving.load.iter().enumerate() {
             let of = format!("point {} of {}, {rate}", nth + 1, self.serving.load.len());
             self.around.doing(self.phase, &format!(" · {of} · making files"));

@@ -9,8 +9,28 @@ use files::{Counts, Point};
 use ledger::{FileServing, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, LimitOf, Protocol, Serving};
 
-/// What was counted of a point's answers.
-pub(super) fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
+/// Adds what was counted of a point's answers, and what was wrong in them. A wrong answer, and a listing refused at
+/// first, count in the warm-up too: whoever uses the stack does not know of it.
+pub(super) fn count_answers(seen: &mut Seen, warm_up: Option<&Point>, point: &Point) {
+    let mut counts = point.counts;
+    if let Some(before) = warm_up {
+        counts.wrong += before.counts.wrong;
+        counts.listed_again += before.counts.listed_again;
+    }
+    seen.measures.extend(counted(&counts));
+    let said = |wrong: &[String], when: &str| -> Vec<String> {
+        wrong
+            .iter()
+            .map(|wrong| format!("wrong answer{when}: {wrong}"))
+            .collect()
+    };
+    if let Some(before) = warm_up {
+        seen.notes.extend(said(&before.wrong, " in the warm-up"));
+    }
+    seen.notes.extend(said(&point.wrong, ""));
+}
+
+fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
     [
         (Measure::EngineReadBytes, counts.read_bytes),
         (Measure::EngineWriteBytes, counts.written_bytes),
@@ -127,6 +147,45 @@ fn combined(measure: Measure, known: f64, value: f64, points: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn nothing() -> workloads::Outcome {
+        workloads::Outcome {
+            began: 0,
+            ended: 0,
+            elapsed_ns: 0,
+            classes: Vec::new(),
+            slices: Vec::new(),
+            in_time_count: 0,
+            in_time_units: 0,
+            unsent: 0,
+            fairness: (0, 0),
+            sessions: 1,
+            cancelled: false,
+            busy_share: None,
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_warm_up_counts() {
+        let of = |wrong: u64, words: &str| Point {
+            outcome: nothing(),
+            counts: Counts {
+                calls: 100,
+                wrong,
+                listed_again: 1,
+                ..Counts::default()
+            },
+            tree: files::TreeSize::default(),
+            wrong: vec![words.to_string()],
+        };
+        let mut seen = Seen::default();
+        count_answers(&mut seen, Some(&of(3, "early")), &of(4, "late"));
+        let count = |measure: Measure| seen.measures.iter().find(|(known, _)| *known == measure).unwrap().1;
+        assert_eq!(count(Measure::FilesWrong), 7.0);
+        assert_eq!(count(Measure::FilesListedAgain), 2.0);
+        assert_eq!(count(Measure::FilesCalls), 100.0, "work of the warm-up does not");
+        assert_eq!(seen.notes, ["wrong answer in the warm-up: early", "wrong answer: late"]);
+    }
 
     #[test]
     fn samples_of_points_lie_one_behind_the_other() {

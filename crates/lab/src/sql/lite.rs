@@ -119,9 +119,10 @@ impl Lite {
             Ground::Buffered(dir) | Ground::Direct(dir) => vec![dir.clone()],
         };
         devices.extend(stand.temp_places());
+        let own = stand.temp_directory();
         let temp = match &ground {
-            Ground::Buffered(dir) => Temp::buffered(stand.temp_directory().unwrap_or_else(|| dir.clone())),
-            Ground::Direct(dir) => Temp::direct(&stand.temp_directory().unwrap_or_else(|| dir.clone())),
+            Ground::Buffered(dir) => Temp::buffered(own.clone().unwrap_or_else(|| dir.clone())).lying(own.is_some()),
+            Ground::Direct(dir) => Temp::direct(own.as_ref().unwrap_or(dir)).lying(own.is_some()),
             Ground::Group { group, disks } => {
                 let own = grouped::temp_for_sql(&stand.stack, &stand.built)?;
                 Temp::grouped((**group).clone(), disks.clone(), own)

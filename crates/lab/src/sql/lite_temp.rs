@@ -27,6 +27,8 @@ pub(super) struct Temp {
     space: Option<Arc<TempSpace>>,
     /// The group that is theirs alone.
     own: Option<Group<PsyncPort>>,
+    /// The directory lies on LUNs that are theirs alone.
+    apart: bool,
     /// Disks that a port of a file opens.
     disks: usize,
     /// Counts when the phase began.
@@ -39,6 +41,7 @@ impl Temp {
             directory,
             space: space.map(Arc::new),
             own: None,
+            apart: false,
             disks: 1,
             before: TempCounts::default(),
         }
@@ -90,12 +93,19 @@ impl Temp {
         }
     }
 
+    /// The same; `apart`: the directory lies on LUNs that are theirs alone.
+    pub(super) fn lying(self, apart: bool) -> Temp {
+        Temp { apart, ..self }
+    }
+
     /// As a setting of the database.
     pub(super) fn setting(&self) -> ledger::DatabaseSetting {
-        let by = match (&self.space, &self.own) {
-            (None, _) => "files, made by SQLite through the page cache",
-            (Some(_), Some(_)) => "files of a disk group of their own",
-            (Some(_), None) => "files, made by a VFS of assay where the database's are made",
+        let by = match (&self.space, &self.own, self.apart) {
+            (_, Some(_), _) => "files of a disk group of their own",
+            (None, _, false) => "files, made by SQLite through the page cache",
+            (None, _, true) => "files on LUNs of their own, made by SQLite through the page cache",
+            (Some(_), _, false) => "files, made by a VFS of assay where the database's are made",
+            (Some(_), _, true) => "files on LUNs of their own, made by a VFS of assay",
         };
         ledger::DatabaseSetting {
             name: "temporary files of questions".to_string(),
@@ -169,5 +179,26 @@ fn refused(error: GroupError) -> SqliteError {
         },
         GroupError::Target(error) => error.into(),
         other => targets::TargetError::Layer(Box::new(other)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_says_whether_temporary_files_have_luns_of_their_own() {
+        let directory = || PathBuf::from("/var/tmp");
+        for apart in [false, true] {
+            for temp in [Temp::buffered(directory()), Temp::direct(&directory())] {
+                let value = temp.lying(apart).setting().value;
+                assert_eq!(value.contains("LUNs of their own"), apart, "{value}");
+                assert_eq!(
+                    value.contains("where the database's"),
+                    !apart && value.contains("VFS"),
+                    "{value}"
+                );
+            }
+        }
     }
 }

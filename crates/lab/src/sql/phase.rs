@@ -5,7 +5,7 @@
 use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
 use super::generator::Generator;
 use super::questions;
-use super::refresh::Refreshing;
+use super::refresh::{self, Refreshing};
 use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
@@ -116,8 +116,9 @@ impl Work<'_> {
         }
         if let Some(tpch) = self.phase.kind.tpch() {
             let asked = questions::rows(tpch, &acted.answered, std::mem::take(&mut acted.refreshes));
-            let lost = refreshing.map_or(Ok(None), |refreshing| refreshing.judge(sql))?;
-            if let Some(why) = questions::judge(&asked).or(lost) {
+            let wrong = refreshing.map(|refreshing| refreshing.tables_wrong(sql)).transpose()?;
+            done.measures.extend(refresh::measure(wrong));
+            if let Some(why) = questions::judge(&asked).or(wrong.and_then(refresh::judge)) {
                 done.seen.invalid = Some(why);
             }
             done.questions = Some(asked);

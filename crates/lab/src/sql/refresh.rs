@@ -7,7 +7,7 @@ use super::contract::Sql;
 use super::generator::Generator;
 use anyhow::Context;
 use databases::decision_support::{Held, RefreshSet, Scale};
-use ledger::RefreshRow;
+use ledger::{Measure, RefreshRow};
 use plan::Tpch;
 use workloads::Outcome;
 
@@ -50,11 +50,41 @@ impl Refreshing {
         Ok(done.iter().map(row).collect())
     }
 
-    /// Why the phase does not count, if it does not.
-    pub(super) fn judge(&self, sql: &mut dyn Sql) -> anyhow::Result<Option<String>> {
-        let after = sql.refreshed()?;
-        let words = "the refresh functions deleted what they had inserted, and the tables are not what they were: rows \
-             or values were lost, and that is data loss, whatever the speed";
-        Ok((after != self.before).then(|| words.to_string()))
+    /// How many tables are not what they were before.
+    pub(super) fn tables_wrong(&self, sql: &mut dyn Sql) -> anyhow::Result<usize> {
+        Ok(unlike(&self.before, &sql.refreshed()?))
+    }
+}
+
+fn unlike<T: PartialEq>(before: &[T], after: &[T]) -> usize {
+    let pairs = before.iter().zip(after);
+    pairs.filter(|(before, after)| before != after).count() + before.len().abs_diff(after.len())
+}
+
+/// Why a phase does not count after which so many tables are wrong.
+pub(super) fn judge(tables_wrong: usize) -> Option<String> {
+    (tables_wrong > 0).then(|| {
+        "the refresh functions deleted what they had inserted, and the tables are not what they were: rows or values \
+         were lost, and that is data loss, whatever the speed"
+            .to_string()
+    })
+}
+
+/// The count for the report, where it was asked for.
+pub(super) fn measure(tables_wrong: Option<usize>) -> Option<(Measure, f64)> {
+    tables_wrong.map(|tables| (Measure::DatabaseTablesWrong, tables as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_refresh_functions_left_changed_is_counted_and_shuts_the_phase_out() {
+        assert_eq!(unlike(&["orders", "lines"], &["orders", "lines"]), 0);
+        let wrong = unlike(&["orders", "lines"], &["orders", "fewer lines"]);
+        assert_eq!(measure(Some(wrong)), Some((Measure::DatabaseTablesWrong, 1.0)));
+        assert!(judge(wrong).is_some_and(|why| why.contains("data loss")));
+        assert_eq!((judge(0), measure(None)), (None, None));
     }
 }

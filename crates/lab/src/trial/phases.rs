@@ -98,16 +98,16 @@ impl<'a> Loaded<'a> {
         let mut told = Told::default();
         let mut each = Vec::new();
         let knows_peak = !self.others.is_none() && process::forget_peak();
-        let before = self.shares(knows_peak);
         self.others.read_clocks()?;
+        let before = self.shares(knows_peak);
         let mut piece = self.observed(End::Always, |instance, others| {
             let (driven, beside, parts) = work(instance, others, around, (ordinal, changes))?;
             (told, each) = (beside, parts);
             Ok(driven)
         })?;
         if !each.is_empty() {
-            let bound_ns = self.others.clock_bound_ns()?;
             let after = self.shares(knows_peak);
+            let bound_ns = self.others.clock_bound_ns()?;
             piece.instances = shares::told(&each, (&before, &after), (told.overlap, bound_ns), &mut piece.seen);
         }
         piece.seen.samples.extend(told.samples);

@@ -82,7 +82,7 @@ measures! {
     EngineDue, "engine.due", "operations", Amount, "operations that fell due on the schedule of an open phase";
     EngineUnsent, "engine.unsent", "operations", Amount, "operations that fell due and were never started";
     FilesWrong, "files.wrong", "answers", Amount,
-        "answers of a file server that were not what the model of its files says: data loss";
+        "answers of a file server that were not what the model of its files says, in the warm-up too: data loss";
     FilesChecked, "files.checked_bytes", "bytes", Amount,
         "bytes read whose run, file, place, version and checksum were checked";
     FilesRedrawn, "files.redrawn", "operations", Amount,
@@ -184,7 +184,7 @@ measures! {
     PsiIoSomeNs, "psi.io_some_ns", "ns", Amount, "time in which some task waited for I/O";
     PsiIoFullNs, "psi.io_full_ns", "ns", Amount, "time in which all tasks waited for I/O";
     PsiMemorySomeNs, "psi.memory_some_ns", "ns", Amount, "time in which some task waited for memory";
-    LunUsedBytes, "lun.used_bytes", "bytes", Level, "bytes of the LUNs in use by the stack after the phase";
+    LunUsedBytes, "lun.used_bytes", "bytes", Level, "bytes in use of the LUNs of the data after the phase";
     DataBytes, "data.bytes", "bytes", Level, "bytes of the database's pages";
     DataCompressionRatio, "data.compression_ratio", "ratio", Level,
         "uncompressed bytes over bytes stored, where the stack tells";
@@ -261,6 +261,10 @@ measures! {
     DatabaseTempBytes, "database.temp_bytes", "bytes", Amount, "bytes that the database wrote to temporary files";
     DatabaseTempBlockBytes, "database.temp_block_bytes", "bytes", Amount,
         "bytes of the whole blocks in which the database wrote them; absent where the database does not count them";
+    DatabaseAnswersWrong, "database.answers_wrong", "answers", Amount,
+        "answers of a database that no answer to their question can be: data loss";
+    DatabaseTablesWrong, "database.tables_wrong", "tables", Amount,
+        "tables of a database that did not hold what was written into them: data loss";
     CutsMade, "cuts.made", "cuts", Amount, "power cuts of the phase; of a phase of kind kill its kills, here and below";
     CutsUnflushed, "cuts.unflushed", "cuts", Amount, "cuts among them that found unflushed writes";
     CutsForcedDown, "cuts.forced_down", "cuts", Amount,
@@ -272,8 +276,8 @@ measures! {
         "cuts after which something acknowledged was missing, half there or older than before";
     CutsNotUp, "cuts.not_up", "cuts", Amount, "cuts after which the stack or the database could not be brought up";
     CutsAcknowledged, "cuts.acknowledged", "transactions", Amount,
-        "transactions acknowledged before the cuts, each looked up after its cut; under a file server names and KiB \
-         that had to be there";
+        "transactions acknowledged before the cuts, each looked up after its cut; under a file server names that had \
+         to be there or gone, KiB that had to be there, and answers that were wrong before";
     CutsLost, "cuts.lost", "transactions", Amount,
         "acknowledged transactions, or names and KiB, that were not there whole after their cut";
     CutsHalf, "cuts.half", "transactions", Amount,
@@ -283,7 +287,8 @@ measures! {
     CutsLostBytes, "cuts.lost_bytes", "bytes", Amount, "bytes among them that the cuts lost";
     CutsUpNs, "cuts.up_ns", "ns", Amount, "time from the cuts until everything was up, recovered and looked up";
     CutsNames, "cuts.names", "names", Amount,
-        "names of files and directories that had to be there after the cuts of a file server, each looked up";
+        "names of files and directories that had to be there after the cuts of a file server, or had to be gone \
+         because their REMOVE or RMDIR was acknowledged, each looked up";
     CutsNamesLost, "cuts.names_lost", "names", Amount,
         "names whose acknowledged CREATE, MKDIR or SYMLINK was lost, and names whose REMOVE or RMDIR was";
     CutsKib, "cuts.kib", "KiB", Amount, "KiB of files that had to be stable after the cuts, each read and checked";

@@ -65,7 +65,7 @@ settled! {
         pub work: Option<FileSteps>,
         /// Operations a second of each point, ascending; each lasts as long as the phase says.
         pub load: Vec<Rate> as |serving| Some(list(serving.load.iter().filter_map(Shown::shown))),
-        /// The response at which the ramp ends; `None`: all points are run.
+        /// The response at which the ramp ends; `None`: only a point that falls short of its rate ends it.
         pub until: Option<Limit> | "none",
         /// Of the rate asked for; where less is done, the ramp ends.
         pub reached: Share,

@@ -18,7 +18,7 @@ written! {
     struct WrittenCost of EngineWord {
         /// what prices are in, up to 8 letters; the report prints it behind each price
         currency: String = (String::new());
-        /// price of the host
+        /// price of the host; a stack whose instances run on several hosts takes it for each
         host: f64 = (0.0);
         /// price of each LUN that a stack lies on, those of its redo log too
         lun: f64 = (0.0);

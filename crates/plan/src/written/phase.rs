@@ -204,7 +204,7 @@ written! {
         /// = 10 }`; at most 100 points
         load: Load [Files] = "*required*";
         /// the ramp ends when the response of a point is above this: `{ response = "15ms", of = "mean" }`, or of
-        /// `"p99"`; `"none"`: all points are run
+        /// `"p99"`; `"none"`: no response ends it, only a point that falls short of `reached`
         until: Limit | "none" [Files] = (Some(Limit { response: Duration::milliseconds(15), of: LimitOf::Mean }));
         /// the ramp ends at a point where a smaller share of the due operations ended in time
         reached: Share [Files] = (Share(0.95), in Share(0.0)..=Share(1.0));

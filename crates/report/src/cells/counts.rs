@@ -2,6 +2,7 @@
 //!
 //! Takes what was seen in a run, gives amounts. Prevents: operations, orders or memory counted in two ways.
 
+use super::answers::Answers;
 use crate::distribution::Distribution;
 use crate::figures::total;
 use crate::history::Seen;
@@ -71,10 +72,24 @@ impl Seen {
         self.asked_bytes().filter(|_| !self.temporary_weighs())
     }
 
-    /// Whether temporary files are more than a hundredth of what the database asked for beside them.
+    /// Whether temporary files are, or may be, more than a hundredth of what the database asked for beside them:
+    /// questions make some, and not every database counts them (SQLite through the page cache).
     pub(crate) fn temporary_weighs(&self) -> bool {
-        let temporary = self.get(Measure::DatabaseTempBytes).unwrap_or(0.0);
-        temporary > TEMPORARY_SHARE_MAX * self.asked_bytes().unwrap_or(0.0)
+        let least = || TEMPORARY_SHARE_MAX * self.asked_bytes().unwrap_or(0.0);
+        match self.get(Measure::DatabaseTempBytes) {
+            Some(temporary) => temporary > least(),
+            None => self.questions.is_some(),
+        }
+    }
+
+    /// Whether a database gave an answer that is wrong: none to its question, or another than it must be.
+    pub(crate) fn has_wrong_answer(&self) -> bool {
+        self.answers == Answers::Wrong || self.get(Measure::DatabaseAnswersWrong).is_some_and(|count| count > 0.0)
+    }
+
+    /// Whether a table did not hold what was written into it.
+    pub(crate) fn has_wrong_table(&self) -> bool {
+        self.get(Measure::DatabaseTablesWrong).is_some_and(|count| count > 0.0)
     }
 
     /// Bytes that the lowest devices moved, both directions.

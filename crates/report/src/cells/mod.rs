@@ -38,7 +38,7 @@ use metric::Metric;
 use moves::{CopyFigures, RebalanceFigures};
 use orders::OrderFigures;
 use over_time::rate_over_time;
-use provenance::{Provenance, cached_counts};
+use provenance::{Provenance, cached_counts, unseen};
 use questions::QuestionsFigures;
 use ran_out::{RanOut, in_phase};
 use schemars::JsonSchema;
@@ -221,7 +221,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         lun_bytes_per_data_byte: runs.figure(|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
         unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         inflation: Inflation::of(runs),
-        provenance: Provenance::of(runs),
+        provenance: Provenance::of(runs, unseen(book, stack, runs)),
         cached_counts: kind_row(phase.kind).is_with_memory || cached_counts(book, runs),
         copy: CopyFigures::of(runs),
         rebalance: RebalanceFigures::of(runs),

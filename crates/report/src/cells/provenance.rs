@@ -38,6 +38,8 @@ pub enum Origin {
     Cache,
     /// No device is visible below.
     Unknown,
+    /// Several hosts moved them, each past its page cache. No host sees what the others' devices moved.
+    SeveralHosts,
     /// Nearly nothing was asked (under 1 MiB, or under 1 % of the phase's bytes).
     None,
     /// The engine does not say what it asked.
@@ -52,6 +54,7 @@ impl Origin {
             Origin::Mixed => "mixed",
             Origin::Cache => "cache",
             Origin::Unknown => "unknown",
+            Origin::SeveralHosts => "not counted (several hosts)",
             Origin::None => "none",
             Origin::Uncounted => "uncounted",
         }
@@ -84,8 +87,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of the runs of one phase on one stack.
-    pub(crate) fn of(seen: &[&Seen]) -> Provenance {
+    /// Of the runs of one phase on one stack. `unseen`: where bytes are that no device was seen to move ([`unseen`]).
+    pub(crate) fn of(seen: &[&Seen], unseen: Origin) -> Provenance {
         let total = |measures: &[Measure]| {
             let found: Vec<f64> = seen.iter().filter_map(|phase| phase.sum(measures)).collect();
             (!found.is_empty()).then(|| found.iter().sum::<f64>())
@@ -118,7 +121,10 @@ impl Provenance {
             origin: match asked {
                 Some(asked) => temporary.label(total(&[apart]), low, |low| {
                     let expected = asked / squeezed;
-                    label(asked, expected, floor, low.map(|low| low.min(expected * missed_most)))
+                    match label(asked, expected, floor, low.map(|low| low.min(expected * missed_most))) {
+                        Origin::Unknown => unseen,
+                        origin => origin,
+                    }
                 }),
                 None if seen.is_empty() => Origin::None,
                 None => Origin::Uncounted,
@@ -156,7 +162,7 @@ impl Provenance {
     /// directions.
     pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
         let of = |(name, direction): (&str, Direction)| match direction.origin {
-            Origin::Device | Origin::None | Origin::Uncounted => None,
+            Origin::Device | Origin::None | Origin::Uncounted | Origin::SeveralHosts => None,
             Origin::Cache | Origin::Mixed if cached_counts => None,
             Origin::Unknown => Some((Status::Suspect, format!("no device is visible below its {name}"))),
             Origin::Cache => Some((Status::Invalid, self.by_cache(name, direction, "by a cache"))),
@@ -186,11 +192,11 @@ impl Provenance {
             .all(|direction| nothing.contains(&direction.origin))
     }
 
-    /// Of one direction at least nobody told what was asked.
+    /// Of one direction at least nobody told what was asked, or nobody saw what devices moved.
     pub(crate) fn is_partly_uncounted(&self) -> bool {
         [self.reads, self.writes]
             .iter()
-            .any(|direction| direction.origin == Origin::Uncounted)
+            .any(|direction| matches!(direction.origin, Origin::Uncounted | Origin::SeveralHosts))
     }
 
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
@@ -218,6 +224,18 @@ impl Provenance {
 /// and kept, so that the cache was the stack's own and no larger than another's.
 pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
     book.ranks_cached() && !seen.is_empty() && seen.iter().all(|run| run.kept_budget().is_some())
+}
+
+/// What is known of bytes that no device was seen to move: on several hosts raw LUNs and disk groups are opened past
+/// the page cache by each of them, so what was asked went to devices, which one host alone can't count.
+pub(crate) fn unseen(book: &Book, stack: &str, seen: &[&Seen]) -> Origin {
+    let mut stacks = book.stacks.iter().filter(|one| one.name == stack);
+    let is_direct = stacks.any(|one| ["raw", "diskgroup"].contains(&one.kind.as_str()));
+    let several = seen.iter().any(|run| run.get(Measure::HostsClockBoundNs).is_some());
+    match is_direct && several {
+        true => Origin::SeveralHosts,
+        false => Origin::Unknown,
+    }
 }
 
 impl Direction {

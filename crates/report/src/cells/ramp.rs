@@ -15,6 +15,8 @@ pub(crate) struct Ramp {
     pub(crate) limit: AtLimit,
     /// Where it would, if each operation were sent when it was due.
     pub(crate) limit_unlate: AtLimit,
+    /// The first point outside fell short because no session was free: what the server can do is not known.
+    pub(crate) ran_out_of_sessions: bool,
 }
 
 /// One point of one run.
@@ -57,16 +59,24 @@ impl Ramp {
         for point in &serving.points {
             points.extend(PointOfRun::of(point, serving)?);
         }
-        Ok(Ramp {
+        Ok(Ramp::through(points, serving))
+    }
+
+    fn through(points: Vec<PointOfRun>, serving: &FileServing) -> Ramp {
+        Ramp {
             limit: at_limit(&points, serving),
             limit_unlate: at_limit(&unlate(&points, serving), serving),
+            ran_out_of_sessions: ran_out_of_sessions(&points, serving),
             points,
-        })
+        }
     }
 
     /// By which share the rate at the limit would be higher, if each operation were sent when it was due; without end
-    /// where the ramp would not come to the limit. `None`: it has no such rate.
+    /// where the ramp would not come to the limit, or nobody knows how far it would. `None`: it has no such rate.
     pub(crate) fn late_cost(&self) -> Option<f64> {
+        if self.ran_out_of_sessions {
+            return Some(f64::INFINITY);
+        }
         match (self.limit, self.limit_unlate) {
             (AtLimit::At(rate), AtLimit::At(unlate)) if rate > 0.0 => Some((unlate / rate - 1.0).max(0.0)),
             (AtLimit::At(_), AtLimit::AtLeast(_)) => Some(f64::INFINITY),
@@ -157,6 +167,15 @@ fn unlate(points: &[PointOfRun], serving: &FileServing) -> Vec<PointOfRun> {
     points.iter().map(one).collect()
 }
 
+/// Whether the first point outside fell short of its rate while the server kept to the limit: its operations waited for
+/// a free session, so that its rate is that of the sessions. To take it as reached would be a guess.
+fn ran_out_of_sessions(points: &[PointOfRun], serving: &FileServing) -> bool {
+    let outside = points.iter().find(|point| !point.inside);
+    outside.is_some_and(|point| {
+        !point.reached && !within(point.limited_ns, serving) && within(point.limited_sent_ns, serving)
+    })
+}
+
 /// The distribution of all classes at a point.
 fn of_all(point: &LoadPoint, stamp: Stamp) -> Result<Option<Histogram<u64>>, LedgerError> {
     let mut sum: Option<Histogram<u64>> = None;
@@ -245,21 +264,17 @@ mod tests {
         }
     }
 
+    fn sent(sent_ms: f64, point: PointOfRun) -> PointOfRun {
+        PointOfRun {
+            limited_sent_ns: sent_ms * 1e6,
+            ..point
+        }
+    }
+
     #[test]
     fn lateness_costs_what_the_rate_at_the_limit_loses_by_it() {
         let with = serving(Some(15_000_000));
-        let cost = |points: Vec<PointOfRun>| {
-            let ramp = Ramp {
-                limit: at_limit(&points, &with),
-                limit_unlate: at_limit(&unlate(&points, &with), &with),
-                points,
-            };
-            ramp.late_cost()
-        };
-        let sent = |sent_ms: f64, point: PointOfRun| PointOfRun {
-            limited_sent_ns: sent_ms * 1e6,
-            ..point
-        };
+        let cost = |points: Vec<PointOfRun>| Ramp::through(points, &with).late_cost();
         // Half of a short response is no matter where the rate is decided elsewhere.
         let early = vec![
             sent(0.1, point(100.0, 100.0, 0.2)),
@@ -273,6 +288,21 @@ mod tests {
         let never = vec![point(100.0, 100.0, 5.0), sent(9.0, point(200.0, 200.0, 45.0))];
         assert_eq!(cost(never), Some(f64::INFINITY));
         assert_eq!(cost(vec![point(100.0, 100.0, 5.0)]), None);
+    }
+
+    #[test]
+    fn a_ramp_that_runs_out_of_sessions_says_nothing_of_its_server() {
+        let with = serving(Some(15_000_000));
+        let cost = |points: Vec<PointOfRun>| Ramp::through(points, &with).late_cost();
+        // 8 sessions of 0.5 ms each do 16,000/s, whatever the server could.
+        let inside = point(15_000.0, 15_000.0, 0.6);
+        let capped = sent(0.5, point(20_000.0, 16_000.0, 400.0));
+        assert_eq!(cost(vec![inside.clone(), capped.clone()]), Some(f64::INFINITY));
+        assert_eq!(cost(vec![capped]), Some(f64::INFINITY), "also as the first point");
+        let saturated = sent(390.0, point(20_000.0, 16_000.0, 400.0));
+        assert!(cost(vec![inside.clone(), saturated]).is_some_and(|cost| cost < 0.05));
+        let short = sent(0.5, point(20_000.0, 16_000.0, 0.6));
+        assert_eq!(cost(vec![inside, short]), Some(0.0), "response was short from due too");
     }
 
     #[test]
@@ -309,6 +339,7 @@ mod tests {
             ],
             limit: AtLimit::Nowhere,
             limit_unlate: AtLimit::Nowhere,
+            ran_out_of_sessions: false,
         };
         // (100 x 2 + 100 x 3) / 200, and 100 x 3 / 100; the point outside has no part.
         assert_eq!(ramp.overall_sfs(), Some(2.5e6));

@@ -93,7 +93,7 @@ pub struct ServingFigures {
     /// By which share the rate at the limit would be higher, if each operation were sent when it was due; `null` where
     /// a ramp has no such rate, or would have none then.
     pub late_cost_share: Option<Figure>,
-    /// Runs whose ramp would not have come to the limit then.
+    /// Runs whose ramp would not have come to the limit then, or ended because no session was free.
     pub runs_late_alone: u32,
     /// Operations a second of the same work with a client that answers itself.
     pub ceiling_per_s: Option<Figure>,
@@ -237,11 +237,10 @@ fn sum(point: &LoadPoint, measures: &[Measure]) -> Option<f64> {
 }
 
 /// Why a stack cannot be ranked in a phase of file serving: its ramp did not come to the limit in some run, or it gave
-/// wrong answers.
-pub(crate) fn objection(valid: &[&Seen]) -> Result<Option<String>, LedgerError> {
+/// wrong answers in any run, one that does not count too.
+pub(crate) fn objection(valid: &[&Seen], all: &[&Seen]) -> Result<Option<String>, LedgerError> {
     let wrong = total(
-        valid
-            .iter()
+        all.iter()
             .filter_map(|run| run.get(Measure::FilesWrong))
             .map(|wrong| wrong as u64),
     );

@@ -192,6 +192,9 @@ fn objection(seen: &Seen, stack: &str) -> Option<String> {
 /// Whether a phase may leave the data otherwise than it found them, as the study says; where it does not say, it may.
 fn may_write(book: &Book, head: &PhaseHead) -> bool {
     let kind = kind_row(head.kind);
-    let updates = || book.setting(&format!("phase.{}.update_pct", head.name));
-    kind.may_write && (!kind.is_random || updates().is_none_or(|share| share.trim() != "0"))
+    let only_reads = |key| {
+        let said = book.setting(&format!("phase.{}.{key}", head.name));
+        said.is_some_and(|amount| amount.trim() == "0")
+    };
+    kind.may_write && !kind.writes_by.is_some_and(only_reads)
 }

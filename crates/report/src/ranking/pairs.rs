@@ -3,7 +3,7 @@
 //! Takes the gathered file, gives pairs and what is not ranked. All of it is judged on provenance, layers and status
 //! alone, before any ratio is computed. Prevents: a stack left out because its number was unwelcome.
 
-use crate::cells::provenance::{Provenance, cached_counts};
+use crate::cells::provenance::{Provenance, cached_counts, unseen};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
 use crate::looked::looked;
@@ -189,8 +189,8 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     // A phase not yet seen has no objection: the provenance of nothing would say that nothing was asked.
     // What files are served with is storage and memory together.
     let counts = kind_row(phase.kind).is_with_memory || cached_counts(book, &seen);
-    let of_provenance = || Provenance::of(&seen).objection(counts);
-    let of_serving = crate::cells::serving::objection(&seen).ok().flatten();
+    let of_provenance = || Provenance::of(&seen, unseen(book, stack, &seen)).objection(counts);
+    let of_serving = crate::cells::serving::objection(&seen, &all).ok().flatten();
     of_serving
         .or(of_orders)
         .or_else(|| (!seen.is_empty()).then(of_provenance).flatten())

@@ -61,6 +61,13 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
     if let Some(pages) = worst(bad_pages) {
         return Some(format!("it lost data: {} pages came back wrong", whole(pages)));
     }
+    let any = |is: fn(&Seen) -> bool| book.seen(stack, phase).any(is);
+    if any(Seen::has_wrong_answer) {
+        return Some("it gave a wrong answer: data loss".to_string());
+    }
+    if any(Seen::has_wrong_table) {
+        return Some("it lost data: a table does not hold what was written".to_string());
+    }
     let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
     let seen = book.seen(stack, phase).find(|seen| losing(seen))?;
     Some(match seen.run.kind {
@@ -73,9 +80,6 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
 pub(crate) fn of_run(seen: &Seen) -> Option<String> {
     Some(match seen.refused()? {
         Refused::Slept(ns) => format!("the host slept for {}", nanoseconds(ns)),
-        Refused::Stolen(share) => format!(
-            "the hypervisor gave {} of all processor time to others",
-            percent(share)
-        ),
+        Refused::Stolen(share) => format!("the hypervisor gave {} of all processor time to others", percent(share)),
     })
 }

@@ -262,7 +262,7 @@ impl TempExplained {
     fn judge(&self, margin: f64) -> Explains {
         let (beside, apart, change) = (self.beside.side(), self.apart.side(), self.change.side());
         match (beside, apart) {
-            (0, _) if self.beside.is_within(margin) => Explains::Nothing,
+            _ if self.beside.is_within(margin) => Explains::Nothing,
             (0, _) => Explains::NotTold,
             (_, 0) if change == -beside && self.apart.is_within(margin) => Explains::All,
             (_, 0) if change == -beside => Explains::PartOrAll,
@@ -321,6 +321,9 @@ mod tests {
         };
         assert_eq!(judged(1.01, 1.3, 1.03), Explains::Nothing);
         assert_eq!(judged(1.01, 1.3, 1.05), Explains::NotTold);
+        // A difference that is there, and inside the margin, needs no explanation.
+        assert_eq!(judged(1.03, 1.0, 1.01), Explains::Nothing);
+        assert_eq!(judged(0.97, 0.97, 1.01), Explains::Nothing);
         assert_eq!(judged(1.3, 1.01, 1.03), Explains::All);
         assert_eq!(judged(0.7, 0.99, 1.03), Explains::All);
         // No difference is seen, and one beyond the margin may be there.

@@ -52,6 +52,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         let caption = format!("Figures of {}", phase.name);
         let table = source.table(caption, &phase.cells, |cell| &cell.stack, columns(phase));
         blocks.push((Forms::ALL, Block::Table(table)));
+        blocks.extend(serving::of_all_points(phase));
         blocks.push((latencies_for(phase), latencies(source, phase)));
         blocks.extend(instances::blocks(source, phase));
         blocks.extend(moves::blocks(source, phase));

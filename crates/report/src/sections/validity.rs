@@ -88,7 +88,7 @@ fn provenance(source: &Source<'_>) -> Table {
 fn origin(direction: Direction) -> Cell {
     let word = direction.origin.word();
     Cell::Text(match direction.share() {
-        Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown) => {
+        Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown | Origin::SeveralHosts) => {
             format!("{word} ({})", percent(share))
         }
         _ => word.into(),

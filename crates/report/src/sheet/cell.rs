@@ -90,6 +90,10 @@ impl At<'_> {
                  records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
+            None if origins.contains(&Origin::SeveralHosts) => {
+                "ranked by what the engines asked: each host opens the LUNs past its page cache, and sees its own \
+                 requests alone"
+            }
             None if provenance.is_partly_uncounted() => {
                 "the engine does not count it: look at what the devices moved, in the table of this \
                  phase"

@@ -242,7 +242,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(serving::answers),
         document: Some(Document {
             figure: "answers of file serving that differ from the model: names, sizes, listings, identities, and each \
-                 KiB read (file, place, version, CRC32C)",
+                 KiB read (file, place, version, CRC32C); those of a warm-up, and of a run that does not count, too",
             threshold: "0",
             beyond: "INVALID; NOTE where a listing was refused at first and then given",
             why: "one is enough",
@@ -257,7 +257,8 @@ pub(crate) const RULES: &[Rule] = &[
              server's",
         take: Take::Cell(serving::late),
         document: Some(Document {
-            figure: "by how much the rate at the limit would be higher, if each operation were sent when it was due",
+            figure: "by how much the rate at the limit would be higher, if each operation were sent when it was due; \
+                 without end where the ramp ended because no session was free",
             threshold: "",
             beyond: "",
             why: "response counts from the due time; what passes until the call is sent is no work of the server. At \
@@ -508,9 +509,10 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Runs(runs::lost),
         document: Some(Document {
             figure: "pages that came back wrong, also in a run that ended because of it; acknowledged work that a \
-                 power cut or a kill lost; an answer to a question that most runs do not have",
+                 power cut or a kill lost; an answer to a question that is none, or that most runs or another user \
+                 of the run do not have; a table that does not hold what was written",
             threshold: "0",
-            beyond: "",
+            beyond: "INVALID; SUSPECT if no answer has more than half of all runs",
             why: "one is enough",
         }),
         traps: &[

@@ -4,8 +4,10 @@
 //! them failed.
 
 use super::rule::Taken;
+use crate::cells::answers::Answers;
 use crate::cells::kept::Kept;
 use crate::cells::ran_out::{in_phase, is_full};
+use crate::check::Status;
 use crate::figures::Figure;
 use crate::format::whole;
 use crate::history::{Book, PhaseHead, Seen};
@@ -41,12 +43,36 @@ pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
     of_cuts(book, stack, head, |kept| !kept.is_loss() && kept.killed)
 }
 
-/// Runs that gave other answers than most runs of the study.
+/// Runs in which a database gave a wrong answer or lost rows of a table, and those of which nobody can know.
 pub(crate) fn wrong_answers(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    let asked = || book.seen(stack, &head.name).filter(|seen| seen.questions.is_some());
-    let wrong = asked().filter(|seen| seen.wrong_answers).count();
-    let said = || Taken::holds(wrong == 0, format!("{wrong} runs with a wrong answer"));
-    asked().next().map(|_| said()).into_iter().collect()
+    let count = |is: fn(&Seen) -> bool| book.seen(stack, &head.name).filter(|seen| is(seen)).count();
+    let asked = count(|seen| seen.questions.is_some());
+    let wrong = count(Seen::has_wrong_answer);
+    let changed = count(Seen::has_wrong_table);
+    let open = count(|seen| seen.answers == Answers::Open);
+    let mut said = Vec::new();
+    if wrong > 0 || changed + open == 0 {
+        said.push(format!("{wrong} runs with a wrong answer"));
+    }
+    if changed > 0 {
+        said.push(format!(
+            "{changed} runs with a table that does not hold what was written"
+        ));
+    }
+    if open > 0 {
+        said.push(format!("open in {open} runs: no answer has more than half of all runs"));
+    }
+    let said = said.join("; ");
+    match (wrong + changed, open) {
+        (0, 0) if asked == 0 => Vec::new(),
+        (0, 0) => vec![Taken::holds(true, said)],
+        (0, _) => {
+            vec![Taken::judged(Status::Suspect, said).advising(
+                "at least one run of the study lost data: run more blocks, so that most runs have one answer",
+            )]
+        }
+        _ => vec![Taken::broken(said)],
+    }
 }
 
 /// Of every run: one that met a bad page did not come through, and is in no figure.

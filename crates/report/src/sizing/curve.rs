@@ -23,7 +23,8 @@ pub(crate) fn luns(points: &[Point]) -> Option<f64> {
     let crossed = pairs.into_iter().find(|(_, above)| above.1 <= 1.0);
     match crossed {
         Some((below, above)) => on_line(below, above),
-        None => on_line(points[points.len() - 2], *last),
+        // Beyond the last point LUNs are not taken to carry more than their part.
+        None => on_line(points[points.len() - 2], *last).map(|luns| luns.max(last.0 * last.1)),
     }
 }
 
@@ -58,6 +59,13 @@ mod tests {
         // Four LUNs do not carry what eight can't carry twice: one would carry a quarter of four.
         assert_eq!(luns(&[(4.0, 0.5), (8.0, 0.48)]), Some(2.0));
         assert_eq!(luns(&[(1.0, 3.0), (2.0, 3.1)]), None, "more LUNs carried no more");
+    }
+
+    #[test]
+    fn beyond_the_last_point_luns_carry_at_most_their_part() {
+        // One LUN scattered, so that two seem to carry three times as much as one.
+        let found = luns(&[(1.0, 12.0), (2.0, 4.0)]).unwrap();
+        assert!((found - 8.0).abs() < 1e-9, "{found}");
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! What one stack was measured to carry: pages a second by phase and block, with the share of updates and the p99.
+//! What one stack was measured to carry: pages read from storage and pages changed a second, by phase and block, with the
+//! share of updates and the p99.
 //!
 //! Takes the gathered file and its analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was
 //! dropped, or that a model in slow motion had, taken for that of the stack.
 
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
+use crate::figures::over;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
 use crate::ranking::drops::Dropped;
-use ledger::{LedgerError, Stamp};
+use ledger::{LedgerError, Measure, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Classes of random work whose units are pages.
@@ -23,7 +25,7 @@ pub(crate) struct Carried {
     pub(crate) open: bool,
     /// Median over blocks of the share of pages that were updated.
     pub(crate) update_share: f64,
-    /// Pages a second by block, as the device at its own pace would give them.
+    /// Pages read from storage and pages changed, a second, by block, as the device at its own pace would give them.
     pub(crate) pages_per_s: BTreeMap<u32, f64>,
     /// Median over blocks of the p99 of an operation; of several classes the slower one.
     pub(crate) p99_ns: Option<f64>,
@@ -54,7 +56,7 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
             if !seen.counts() || !dropped.counts(block, &head.name) {
                 continue;
             }
-            let (read, updated) = (pages(seen, READ), pages(seen, UPDATED));
+            let (read, updated) = (pages(seen, READ) * missed_share(seen), pages(seen, UPDATED));
             let all = read + updated;
             if all > 0.0 && seen.total_s() > 0.0 {
                 shares.push(updated / all);
@@ -73,6 +75,13 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
         }
     }
     Ok(found)
+}
+
+/// Share of the pages looked up that the engine did not find in its own cache; 1 where it did not count them.
+fn missed_share(seen: &Seen) -> f64 {
+    let all = seen.get(Measure::EnginePhysicalReads);
+    let single = all.map(|all| all - seen.get(Measure::EngineMultiblockReads).unwrap_or(0.0));
+    over(single, seen.get(Measure::EngineLogicalReads)).map_or(1.0, |share| share.clamp(0.0, 1.0))
 }
 
 /// Pages that the operations of a class touched.

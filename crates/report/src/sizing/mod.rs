@@ -76,7 +76,7 @@ fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
         (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access) && keys(book, a) == keys(book, b)
     };
     for stack in book.stacks.iter().filter(|stack| stack.skipped.is_none()) {
-        let luns = priced::luns_of(book, stack.data_lun_set.as_deref());
+        let luns = priced::working_luns(book, stack);
         let joins = |family: &&mut Vec<Member<'_>>| {
             let mut all = family.iter();
             !luns.is_empty()
@@ -129,9 +129,16 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
             Err(why) => sized.notes.push(format!("{}: {why}", one.stack.name)),
         }
     }
+    let reserve = family.iter().map(|one| priced::reserve(book, one.stack)).max();
+    if let Some(reserve) = reserve.filter(|reserve| *reserve > 0) {
+        let luns = if reserve == 1 { "LUN" } else { "LUNs" };
+        sized.notes.push(format!(
+            "{reserve} {luns} in reserve do not count: they carried nothing before they joined"
+        ));
+    }
     rate(&mut sized, &shares);
     data(&mut sized, analysis, family, load);
-    Ok(concluded(sized))
+    Ok(concluded(sized, load))
 }
 
 /// LUNs that carry the rate.
@@ -152,7 +159,9 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
         }
         return;
     };
-    let (low, high) = (at(|share| Some(share.ends?[0])), at(|share| Some(share.ends?[1])));
+    // Ends of unlike scatter make curves of unlike slope, which may cross.
+    let low = at(|share| Some(share.ends?[0])).map(|low| low.min(middle));
+    let high = at(|share| Some(share.ends?[1])).map(|high| high.max(middle));
     let has_interval = shares.iter().all(|(_, share)| share.ends.is_some());
     if !has_interval {
         let said = "one block: no interval, so no number to take; run more blocks (`--extend`)";
@@ -190,7 +199,8 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
             .push("an extrapolation. the rate: less than half of the smallest number of LUNs measured".into());
         sized.extrapolated = true;
     }
-    beyond(sized, worst / most, "the rate");
+    // Refused is noted there.
+    let _ = beyond(sized, worst / most, "the rate");
 }
 
 /// LUNs that hold the data, and whether so much was ever measured.
@@ -204,6 +214,15 @@ fn data(sized: &mut SizedStack, analysis: &Analysis, family: &[Member<'_>], load
     };
     let bytes: f64 = largest.luns.iter().sum();
     let name = &largest.stack.name;
+    let measured = (analysis.memory.iter())
+        .find(|one| one.stack == *name)
+        .and_then(|one| one.data_bytes);
+    let is_far = measured
+        .filter(|bytes| *bytes > 0.0)
+        .is_some_and(|measured| beyond(sized, wanted / measured, "the data"));
+    if is_far {
+        return;
+    }
     let Some(full) = priced::data_that_fill(analysis, name, bytes) else {
         sized.notes.push(format!(
             "{name}: the bytes in use were not measured, so the room for the data is not known"
@@ -212,18 +231,10 @@ fn data(sized: &mut SizedStack, analysis: &Analysis, family: &[Member<'_>], load
     };
     let each = full / largest.luns.len() as f64;
     sized.for_data = Some(wanted / each);
-    let measured = analysis
-        .memory
-        .iter()
-        .find(|one| one.stack == *name)
-        .and_then(|one| one.data_bytes);
-    if let Some(measured) = measured.filter(|bytes| *bytes > 0.0) {
-        beyond(sized, wanted / measured, "the data");
-    }
 }
 
-/// Labels or refuses what lies so many times beyond what was measured.
-fn beyond(sized: &mut SizedStack, times: f64, what: &str) {
+/// Labels or refuses what lies so many times beyond what was measured; whether it refuses.
+fn beyond(sized: &mut SizedStack, times: f64, what: &str) -> bool {
     let said = format!("{what}: {} times what was measured", crate::format::number(times));
     if times > REFUSED {
         sized.notes.push(format!(
@@ -234,14 +245,18 @@ fn beyond(sized: &mut SizedStack, times: f64, what: &str) {
         sized.notes.push(format!("an extrapolation. {said}"));
         sized.extrapolated = true;
     }
+    times > REFUSED
 }
 
-/// What to take: whole LUNs, by the worse end. Without that end there is no number.
-fn concluded(mut sized: SizedStack) -> SizedStack {
+/// What to take: whole LUNs, by the worse end. Without that end, or without the room for the data, there is no number.
+fn concluded(mut sized: SizedStack, load: &Load) -> SizedStack {
     if sized.for_rate.is_none() {
         (sized.low, sized.high) = (None, None);
     }
     let Some(rate) = sized.high else { return sized };
+    if load.data_bytes.is_some() && sized.for_data.is_none() {
+        return sized;
+    }
     let most = rate.max(sized.for_data.unwrap_or(0.0)).ceil();
     sized.takes = (most.is_finite() && most < f64::from(u32::MAX)).then_some((most as u32).max(1));
     sized

@@ -36,8 +36,8 @@ pub struct CostOfStack {
     pub licence: f64,
     /// Host, LUNs, space and licences together.
     pub total: f64,
-    /// Bytes of data like those of the study that fill the LUNs, after what the stack adds and reduces; `null` where
-    /// the bytes in use are unknown.
+    /// Bytes of data like those of the study that fill the LUNs of the data, after what the stack adds and what it and
+    /// the array reduce; `null` where the bytes in use are unknown.
     pub data_bytes_full: Option<f64>,
     /// Price of 10^9 bytes of such data.
     pub per_gb_of_data: Option<f64>,

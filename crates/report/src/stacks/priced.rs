@@ -7,7 +7,7 @@ use super::cost::{Cost, CostOfRate, CostOfStack};
 use crate::analysis::Analysis;
 use crate::cells::PhaseReport;
 use crate::cells::metric::Metric;
-use crate::figures::finite;
+use crate::figures::{Figure, finite, over};
 use crate::history::Book;
 use crate::ranking::drops::Dropped;
 use crate::ranking::temporary::temp_of;
@@ -70,15 +70,20 @@ pub(crate) fn cost(book: &Book, analysis: &Analysis) -> Result<Option<Cost>, Led
 fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> CostOfStack {
     let of_database = stack.data_lun_set.iter().chain(&stack.redo_lun_set);
     let mut sets: BTreeSet<&str> = of_database.map(String::as_str).collect();
-    let data_bytes: f64 = luns_of(book, sets.iter().copied()).iter().sum();
-    // They are paid for, and take no data.
+    // LUNs of the redo log and of temporary files, and those in reserve, are paid for and take no data.
+    let data_bytes: f64 = working_luns(book, stack).iter().sum();
     sets.extend(temp_of(book, stack));
     let luns = luns_of(book, sets);
     let lun_bytes: f64 = luns.iter().sum();
     let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
     let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
-    let total = cost.host + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
-    let full = data_that_fill(analysis, &stack.name, data_bytes);
+    let hosts = match many_instances(book, &stack.name) {
+        true => book.hosts.len().max(1) as f64,
+        false => 1.0,
+    };
+    let total = cost.host * hosts + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
+    let reduced = reduction(analysis, &stack.name);
+    let full = data_that_fill(analysis, &stack.name, data_bytes).map(|bytes| bytes * reduced);
     CostOfStack {
         stack: stack.name.clone(),
         luns: luns.len() as u32,
@@ -90,6 +95,21 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
     }
 }
 
+/// How many bytes the array under a stack was given for each that it keeps, in the last phase that says so: what is
+/// bought holds so many times its bytes. 1 where nothing is reduced.
+fn reduction(analysis: &Analysis, stack: &str) -> f64 {
+    let rows = analysis.capacity.iter();
+    let last = rows.rev().find(|row| row.stack == stack && row.ratio.is_some());
+    let Some(row) = last else { return 1.0 };
+    let median = |figure: Option<Figure>| figure.map_or(0.0, |figure| figure.median);
+    let whole = median(row.whole_bytes);
+    over(
+        Some(median(row.asked_bytes) + whole),
+        Some(median(row.stored_bytes) + whole),
+    )
+    .unwrap_or(1.0)
+}
+
 /// Bytes of data like those of the study that fill so many bytes of LUNs.
 pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -> Option<f64> {
     // After the last phase that says so: what ageing and updates added is in it.
@@ -98,6 +118,25 @@ pub(crate) fn data_that_fill(analysis: &Analysis, stack: &str, lun_bytes: f64) -
     let used = used.filter_map(|cell| cell.lun_bytes_per_data_byte).next_back();
     let used = used.filter(|used| used.median > 0.0 && lun_bytes > 0.0)?;
     Some(lun_bytes / used.median)
+}
+
+/// Bytes of each LUN that holds data of a stack: without those that it keeps in reserve, the last ones of its set.
+pub(crate) fn working_luns(book: &Book, stack: &Stack) -> Vec<f64> {
+    let mut luns = luns_of(book, stack.data_lun_set.as_deref());
+    luns.truncate(luns.len().saturating_sub(reserve(book, stack)));
+    luns
+}
+
+/// LUNs that a stack keeps in reserve.
+pub(crate) fn reserve(book: &Book, stack: &Stack) -> usize {
+    let said = book.setting(&format!("stack.{}.reserve", stack.name));
+    said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Whether instances of the stack ran, which may be on hosts of their own.
+fn many_instances(book: &Book, stack: &str) -> bool {
+    let mut phases = book.phases.iter().flat_map(|head| book.seen(stack, &head.name));
+    phases.any(|seen| seen.instances.len() > 1)
 }
 
 /// Bytes of each LUN of these sets.

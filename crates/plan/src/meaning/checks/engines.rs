@@ -286,6 +286,9 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 const SESSION_BYTES: u64 = 3 << 20;
 /// `work_mem`, unless it is said.
 const WORK_MEM_BYTES: u64 = 4 << 20;
+/// A question sorts in so many times `work_mem` at once, or hashes in `hash_mem_multiplier` times, which is 2 unless it
+/// is said.
+const TIMES_WORK_MEM: f64 = 2.0;
 
 /// Many users who sort and hash at the same time must not end the server for want of memory.
 fn memory_of_questions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -296,22 +299,32 @@ fn memory_of_questions(written: &WrittenStudy, study: &Study, findings: &mut Fin
             let Engine::Postgres(postgres) = &stack.engine else {
                 continue;
             };
-            let said = postgres.settings.iter().find(|(name, _)| name == "work_mem");
-            let work = said.map_or(Some(WORK_MEM_BYTES), |(_, value)| memory_setting(value));
-            let each = SESSION_BYTES + 2 * work.unwrap_or(WORK_MEM_BYTES);
+            let said = |key: &str| {
+                let found = postgres.settings.iter().find(|(name, _)| name == key);
+                found.map(|(_, value)| value)
+            };
+            let work = said("work_mem").and_then(|value| memory_setting(value));
+            let work = work.unwrap_or(WORK_MEM_BYTES);
+            let hashed: Option<f64> = said("hash_mem_multiplier").and_then(|value| value.trim().parse().ok());
+            let times = hashed.unwrap_or(TIMES_WORK_MEM).max(TIMES_WORK_MEM);
+            let each = SESSION_BYTES.saturating_add((work as f64 * times).ceil() as u64);
             let needed = postgres
                 .cache
                 .0
                 .saturating_add(each.saturating_mul(tpch.users_most().into()));
             if needed > budget.0 {
                 let message = format!(
-                    "{} users of stack {:?} can take {}: a cache of {}, and {} each (3 MiB and twice work_mem); the \
+                    "{} users of stack {:?} can take {}: a cache of {}, and {} each (3 MiB and {}); the \
                      memory budget is {budget}",
                     tpch.users_most(),
                     stack.name,
                     Bytes(needed),
                     postgres.cache,
-                    Bytes(each)
+                    Bytes(each),
+                    match hashed.filter(|hashed| *hashed > TIMES_WORK_MEM) {
+                        Some(hashed) => format!("{hashed} times work_mem by hash_mem_multiplier"),
+                        None => "twice work_mem".to_string(),
+                    }
                 );
                 let cure =
                     "raise `budget` in [memory], lower `cache` or work_mem in `settings`, or ask with fewer users";

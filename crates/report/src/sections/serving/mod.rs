@@ -19,6 +19,13 @@ type OnStack<'a> = (&'a str, &'a ServingFigures);
 /// A point of a stack's ramp.
 type OfPoint<'a> = (&'a str, &'a PointFigures);
 
+/// What must be said of the latencies of a ramp: its table has them by operation, and of no point alone.
+pub(super) fn of_all_points(phase: &PhaseReport) -> Option<Placed> {
+    let is_ramp = phase.cells.iter().any(|cell| cell.serving.is_some());
+    let words = "latency over all points of the ramp, the one beyond the limit included";
+    is_ramp.then(|| (Forms::LONG, Block::Label(words.into())))
+}
+
 /// What file serving has to say in a phase.
 pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let with = phase
