@@ -223,6 +223,8 @@ fn without_the_bytes_in_use_there_is_no_number_for_data() {
     let mut scene = three();
     let most = most(&scene);
     scene.extra.retain(|(measure, _)| *measure != Measure::LunUsedBytes);
+    let unknown = ["one", "two", "four"].map(|stack| (stack.to_string(), Measure::LunUsedBytes, f64::NAN));
+    scene.extra_of.extend(unknown);
     let found = one(&scene, load(0.1 * most, Some(15.0 * GB)));
     assert_eq!((found.for_data, found.takes), (None, None), "{found:?}");
     let much = one(&scene, load(0.1 * most, Some(200.0 * GB)));

@@ -134,6 +134,10 @@ const MAPPED_FROM: libc::c_int = 128 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Memory is that of the process: one test at a time looks at it.
+    static LOOKING: Mutex<()> = Mutex::new(());
 
     #[test]
     fn zeroed_aligned_and_writable_to_the_last_byte() {
@@ -159,6 +163,7 @@ mod tests {
     #[test]
     #[cfg(target_env = "gnu")]
     fn freed_memory_is_given_back() {
+        let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
         let resident = || {
             let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
             pages.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
@@ -181,6 +186,7 @@ mod tests {
     #[test]
     #[cfg(target_env = "gnu")]
     fn threads_that_ended_keep_little() {
+        let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
         let anonymous = || {
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
