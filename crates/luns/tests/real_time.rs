@@ -149,7 +149,7 @@ impl Ticks {
         }
     }
 
-    /// What others took since `before`, as a share of one processor. The loop device's kernel threads have no user time.
+    /// What others took since `before`, as a share of one processor. Threads of the kernel have no user time.
     fn others(before: Ticks, seconds: f64) -> f64 {
         let now = Ticks::now();
         let others = (now.user - before.user).saturating_sub(now.own - before.own) + (now.stolen - before.stolen);
@@ -225,8 +225,8 @@ fn rates_on_a_loop_device_are_those_of_the_model() {
             let others = Ticks::others(before, began.elapsed().as_secs_f64());
             let difference = real / expected - 1.0;
             let words = format!(
-                "{name}: {real:.1} a second, by the model {expected:.1}, {:+.1} %; answers {late_us:.0} us late; others \
-                 took {:.1} % of a processor",
+                "{name}: {real:.1} a second, by the model {expected:.1}, {:+.1} %; answers {late_us:.0} us late; \
+                 others took {:.1} % of a processor",
                 100.0 * difference,
                 100.0 * others
             );

@@ -73,8 +73,8 @@ impl Seen {
             .or_else(|| self.mostly_stolen().map(Refused::Stolen))
     }
 
-    /// The share of all processor time that the hypervisor took, where it was most of a ranked run's; what is not ranked
-    /// took longer for it and left what it would have left.
+    /// The share of all processor time that the hypervisor took, where it was most of a ranked run's. What is not
+    /// ranked took longer for it and left what it would have left.
     pub(crate) fn mostly_stolen(&self) -> Option<f64> {
         let much = self.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && self.run.ranked;
         let share = self.get(Measure::CpuStealShare)?;

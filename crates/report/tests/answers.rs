@@ -117,9 +117,10 @@ fn questions_that_only_read_take_nothing_from_what_comes_after_them() {
         dropped.into_iter().map(|one| one.phase).collect()
     };
     let (questions, scan) = (Some("questions".to_string()), Some("scan".to_string()));
-    assert_eq!(dropped(Some("0")), [questions.clone()]);
-    assert_eq!(dropped(Some("2")), [questions.clone(), scan.clone()]);
-    assert_eq!(dropped(None), [questions, scan], "a file that does not say it");
+    assert_eq!(dropped(Some("0")), std::slice::from_ref(&questions));
+    let both = [questions, scan];
+    assert_eq!(dropped(Some("2")), both);
+    assert_eq!(dropped(None), both, "a file that does not say it");
 }
 
 #[test]

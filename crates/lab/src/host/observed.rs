@@ -330,7 +330,7 @@ impl Host<'_> {
     /// What the pools did, their memory, and what is in use of the data's LUNs.
     fn add_pools(&self, seen: &mut Seen) -> anyhow::Result<()> {
         let did = self.pools.end()?;
-        // The data's file system, or pool, comes first: what a redo log or temporary files take does not grow with them.
+        // The data's file system, or pool, comes first. What a redo log or temporary files take does not grow with it.
         let used = match self.mounts.first() {
             Some(mount) if !self.pools.are_mounted_at(mount) => used_bytes(mount),
             _ => did.used_bytes.first().copied().flatten(),

@@ -1,5 +1,5 @@
-//! What one stack was measured to carry: pages read from storage and pages changed a second, by phase and block, with the
-//! share of updates and the p99.
+//! What one stack was measured to carry: pages read from storage and pages changed a second, by phase and block, with
+//! the share of updates and the p99.
 //!
 //! Takes the gathered file and its analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was
 //! dropped, or that a model in slow motion had, taken for that of the stack.
