@@ -69,6 +69,14 @@ trap end EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$out" "$own/out" "$own/uml"
 out=$(realpath "$out")
+if [ -n "$study" ]; then
+  result=$out/$(basename "${study%.toml}").assay
+  # As on a host: a result file is never replaced.
+  case " $* " in
+    *' --output '*) ;;
+    *) [ ! -e "$result" ] || { echo "$result is there already: move it away, or name another directory (--out)" >&2; exit 2; } ;;
+  esac
+fi
 
 # What the guest does, as words that no shell splits again.
 {
@@ -76,7 +84,7 @@ out=$(realpath "$out")
   if [ -n "$script" ]; then
     printf 'work=(/bin/bash %q)\n' "$script"
   elif [ -n "$study" ]; then
-    printf 'cp %q /lab/\nwork=(assay run --yes %q' "$study" "$(basename "$study")"
+    printf 'cp %q /lab/\nstudy=%q\nwork=(assay run --yes %q' "$study" "$(basename "$study")" "$(basename "$study")"
     for word in "$@"; do printf ' %q' "$word"; done
     printf ')\n'
   else

@@ -38,6 +38,8 @@ chroot . /bin/bash -c '
   if [ -n "${assay:-}" ]; then mkdir /run/bin; cp "$assay" /run/bin/assay; PATH=/run/bin:$PATH; fi
   "${work[@]}" >/dev/tty1 2>&1 </dev/null
   code=$?
+  # The study is the caller'"'"'s own, who may have changed it meanwhile.
+  if [ -n "${study:-}" ]; then rm -f "/lab/$study"; fi
   cp -a /lab/. /run/out/
   echo "$code" >/run/out/.exit
 '

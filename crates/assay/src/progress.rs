@@ -21,6 +21,7 @@ const WIDTH: usize = 80;
 /// Progress of one run, counted in phases.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    phases_per_block: u64,
     quiet: bool,
     left: Arc<Mutex<Left>>,
     told: Mutex<Told>,
@@ -44,9 +45,10 @@ enum Left {
 }
 
 impl Progress {
-    /// A bar of `phases` steps; lines instead when stderr is no terminal. `limit`: the study's time limit, where it
-    /// counts.
-    pub(crate) fn new(phases: u64, quiet: bool, limit: Option<Duration>) -> Progress {
+    /// A bar for so many blocks of so many phases each; lines instead when stderr is no terminal. `limit`: the study's
+    /// time limit, where it counts.
+    pub(crate) fn new((blocks, phases_per_block): (u32, u64), quiet: bool, limit: Option<Duration>) -> Progress {
+        let phases = u64::from(blocks) * phases_per_block;
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         let left = Arc::new(Mutex::new(end.map_or(Left::Unknown, Left::UpTo)));
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
@@ -65,6 +67,7 @@ impl Progress {
         });
         Progress {
             bar,
+            phases_per_block,
             quiet,
             left,
             told: Mutex::default(),
@@ -76,6 +79,13 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+
+    /// Phases that the study is known to have after a block: the plan changes with the time that blocks take, and a block
+    /// that does not count is repeated.
+    fn phases(&self, block: &BlockDone<'_>, done: u64) -> u64 {
+        let more = if block.left.is_some() { self.phases_per_block } else { 0 };
+        (u64::from(block.planned) * self.phases_per_block).max(done + more)
     }
 
     /// Changes the lines below the bar; they are folded, never cut.
@@ -180,7 +190,10 @@ impl lab::Progress for Progress {
             *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Left::About(end);
         }
         match &self.bar {
-            Some(bar) => self.tell(bar, |told| told.judged = drawn(block)),
+            Some(bar) => {
+                bar.set_length(self.phases(block, bar.position()));
+                self.tell(bar, |told| told.judged = drawn(block));
+            }
             None => self.milestone(&line(block)),
         }
     }

@@ -181,6 +181,30 @@ fn old_sysstat_with_three_reports_and_a_long_name() {
     assert_eq!(value(&kept, "device.sda.r/s"), 1333.70);
 }
 
+/// With `-z` a device that did nothing is not listed: its interval counts all the same.
+#[test]
+fn an_idle_interval_between_others_counts() {
+    let text = data("iostat-linux-new.txt");
+    let reports: Vec<&str> = text.trim_end().split("\n\n\n").collect();
+    let [boot, busy] = reports[..] else {
+        panic!("two reports")
+    };
+    let title = busy.lines().find(|line| line.starts_with("Device")).unwrap();
+    let cpu: Vec<&str> = busy.lines().take_while(|line| !line.starts_with("Device")).collect();
+    let idle = format!("{}\n{title}\n", cpu.join("\n"));
+    let found = read(
+        &format!("{boot}\n\n\n{busy}\n\n\n{idle}\n\n{busy}\n"),
+        &Options::default(),
+    )
+    .unwrap();
+    let third = 43_210.5 * 2.0 / 3.0;
+    let reads = comparable(&found, Quantity::DeviceReadsPerS);
+    assert!((reads / third - 1.0).abs() < 1e-6, "{reads}");
+    // At the end the text may have been cut below its titles.
+    let cut = read(&format!("{boot}\n\n\n{busy}\n\n\n{idle}"), &Options::default()).unwrap();
+    assert_eq!(comparable(&cut, Quantity::DeviceReadsPerS), 43_210.5);
+}
+
 #[test]
 fn new_sysstat() {
     let found = imported("iostat-linux-new.txt");

@@ -83,7 +83,9 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
             });
         }
         trials(&due, ledger, site)?;
-        if study.fill_time && site.keeps_real_time() && MEASURED_BLOCKS.contains(&number) && !due.is_empty() {
+        // A block that an earlier run began is shorter than others.
+        let is_whole = due.len() == (0..study.stacks.len()).filter(|&index| !site.skips(index)).count();
+        if study.fill_time && site.keeps_real_time() && MEASURED_BLOCKS.contains(&number) && is_whole {
             let before = planned;
             let left = study_limit(study).saturating_sub(began.elapsed());
             planned = plan::blocks_that_fill(number + 1, ns(left), ns(usual.with(block_began.elapsed())));

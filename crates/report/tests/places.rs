@@ -412,6 +412,8 @@ fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
         ("mapping", "vg-data_rimage_1"),
         ("mapping", "vg-data_corig"),
         ("mapping", "vg-data-cow"),
+        // What lies below the origin of a snapshot.
+        ("mapping", "vg-data-real"),
     ] {
         let found = below("md0", key, value, (1.5, 2.0));
         assert_eq!(found.status, Status::Note, "{value}: {found:?}");

@@ -549,22 +549,6 @@ fn a_run_whose_processors_were_mostly_taken_away_does_not_count() {
 }
 
 #[test]
-fn a_run_that_does_not_count_is_in_no_figure() {
-    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
-    (scene.blocks, scene.noise) = (5, 0.0);
-    // The first block is taken from btrfs, and slow.
-    scene.stolen_at = |block, stack| block == 0 && stack == "btrfs";
-    scene.in_block = |block, stack| if block == 0 && stack == "btrfs" { 0.1 } else { 1.0 };
-    let analysis = scene.film().analysis();
-    let cells = &analysis.phases[0].cells;
-    assert_eq!((cells[0].blocks, cells[1].blocks), (5, 4));
-    let (plain, taken) = (cells[0].primary.expect("a rate"), cells[1].primary.expect("a rate"));
-    assert!((taken.low / plain.low - 0.8).abs() < 0.01, "{taken:?} beside {plain:?}");
-    let doubts = format!("{:?}", analysis.doubts());
-    assert!(doubts.contains("most of all in 1 of 5 blocks"), "{doubts}");
-}
-
-#[test]
 fn data_loss_is_in_the_sentence() {
     let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
     scene.extra = vec![(Measure::EnginePagesBad, 3.0)];

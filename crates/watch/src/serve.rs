@@ -125,19 +125,20 @@ impl Server {
             until: Instant::now() + HEARD_WITHIN,
         };
         let decision = self.heard(&clock)?;
+        // Making the page takes as long as it takes; sending it has a limit.
+        let text = match decision {
+            Decision::Open(asked) => {
+                let answer = site.answer(asked);
+                answer.head() + &answer.body
+            }
+            Decision::Refused(refusal) => refusal.text(),
+            Decision::More => return Ok(()),
+        };
         let clock = Clock {
             until: Instant::now() + SENT_WITHIN,
             ..clock
         };
-        match decision {
-            Decision::Open(asked) => {
-                let answer = site.answer(asked);
-                clock.send(answer.head().as_bytes())?;
-                clock.send(answer.body.as_bytes())?;
-            }
-            Decision::Refused(refusal) => clock.send(refusal.text().as_bytes())?,
-            Decision::More => return Ok(()),
-        }
+        clock.send(text.as_bytes())?;
         stream.shutdown(Shutdown::Write)?;
         Clock {
             until: Instant::now() + LEFT_WITHIN,

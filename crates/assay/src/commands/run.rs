@@ -95,10 +95,10 @@ pub(crate) fn study(
         None => signals::cancel_flag()?,
     };
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
-    let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
+    let phases_per_block = plan.stacks.len() as u64 * plan.phases.len() as u64;
     let modelled = plan.stacks.iter().any(|s| s.kind.model().is_some());
     let limit = (!modelled).then(|| Duration::from_nanos(plan.time_limit.0));
-    let progress = Progress::new(phases, wanted.quiet, limit);
+    let progress = Progress::new((blocks, phases_per_block), wanted.quiet, limit);
     let run_id = together.map_or_else(run_id, |together| together.run_id.clone());
     let caller = Caller {
         progress: &progress,

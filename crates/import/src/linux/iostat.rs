@@ -202,9 +202,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The intervals that count.
+    /// The intervals that count. One without rows between others was idle (`-z`); at the ends the text was cut there.
     fn used(self, options: &Options, notes: &mut Notes) -> Result<Vec<Interval<'t>>, ImportError> {
-        let mut intervals: Vec<Interval<'_>> = self.intervals.into_iter().filter(|i| !i.rows.is_empty()).collect();
+        let all = self.intervals.into_iter();
+        let mut intervals: Vec<Interval<'_>> = all.skip_while(|interval| interval.rows.is_empty()).collect();
+        while intervals.pop_if(|last| last.rows.is_empty()).is_some() {}
         if options.keep_first || intervals.is_empty() {
             return Ok(intervals);
         }

@@ -136,7 +136,8 @@ fn intervals<'t>(text: &'t str, host: &Json) -> Result<Vec<Interval<'t>>, Import
                 KEYS.iter().map(of).collect(),
             ));
         }
-        if !interval.rows.is_empty() {
+        // Without rows after others: nothing was done in it.
+        if !interval.rows.is_empty() || !intervals.is_empty() {
             intervals.push(interval);
         }
     }

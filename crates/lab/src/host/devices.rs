@@ -45,6 +45,14 @@ impl Devices {
         Ok(devices)
     }
 
+    /// Counts the lowest devices of these LUNs too: of a volume's reserve, which joins while it works.
+    pub(crate) fn also_below(&mut self, luns: &[PathBuf]) -> anyhow::Result<()> {
+        self.low.extend(Devices::under(luns)?.low);
+        self.low.sort();
+        self.low.dedup();
+        Ok(())
+    }
+
     /// Bytes that the nearest devices hold; `None` where one does not tell.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let sectors = self.near.iter().map(|name| {

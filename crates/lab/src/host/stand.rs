@@ -269,9 +269,13 @@ impl Stand {
         Ok((granted, way))
     }
 
-    /// Copies that the stack keeps of the data by its own redundancy.
+    /// Copies of the data that the nearest devices get by the stack's own redundancy. A volume makes its copies below
+    /// its device, which gets each byte once.
     pub(crate) fn data_copies(&self) -> u32 {
-        self.stack.kind.copies(self.built.data_devices as u32)
+        match self.stack.kind.volume() {
+            Some(_) => 1,
+            None => self.stack.kind.copies(self.built.data_devices as u32),
+        }
     }
 
     /// The data files, to see how they lie.

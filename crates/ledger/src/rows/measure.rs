@@ -162,7 +162,7 @@ measures! {
         "bytes written to the nearest devices of the LUN set of a database's temporary files; absent where they lie \
          beside the data";
     StackDataCopies, "stack.data_copies", "copies", Level,
-        "copies of each byte of the data that the stack keeps by its redundancy";
+        "copies of each byte of the data that the nearest devices get by the stack's redundancy";
     CpuBusyNs, "cpu.busy_ns", "ns", Amount, "processor time not idle, of all processors, kernel threads included";
     CpuIdleShare, "cpu.idle_share", "share", Share,
         "idle share of the processors that the tool may run on (1 is all idle), waiting for I/O counted as idle";

@@ -106,6 +106,11 @@ pub enum MdLevel {
 }
 
 impl Volume {
+    /// Whether a snapshot stands while the phases work.
+    pub(crate) fn has_snapshot(&self) -> bool {
+        matches!(&self.manager, Manager::Lvm(lvm) if lvm.snapshot != Snapshot::None)
+    }
+
     /// Its keys with their values, those of its file system last.
     pub(crate) fn keys(&self) -> Keys {
         let top = self.top.as_ref();

@@ -161,7 +161,10 @@ fn no_verdict(compared: &FilesCompared) -> Option<String> {
 }
 
 fn sentence(compared: &FilesCompared) -> String {
-    if let [one, ..] = &compared.states_of_one_run[..]
+    // Of several states the last one holds the blocks of all others.
+    let states = &compared.states_of_one_run;
+    let is_last = |label: &str| states.iter().all(|state| state.earlier != label);
+    if let Some(one) = states.iter().find(|state| is_last(&state.later))
         && is_one_run(compared)
     {
         let later = compared.files.iter().find(|file| file.label == one.later);

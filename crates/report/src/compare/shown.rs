@@ -175,7 +175,13 @@ fn own_cell(one: &OwnRatio) -> Cell {
 /// A table for each base: the ratio in each file, and its change from the first.
 fn ratios(compared: &FilesCompared, labels: &[&str]) -> Option<Section> {
     let mut blocks = Vec::new();
-    for (base, rows) in grouped(compared.ratios.iter().map(|one| (one.base.as_str(), one))) {
+    // Changes are from the first file that has the ratio: rows of another first file are a table of their own.
+    let against = |one: &'_ RatioOfFiles| {
+        let mut changes = one.changes.iter().flatten();
+        changes.next().map_or(String::new(), |change| change.against.clone())
+    };
+    for ((base, against), rows) in grouped((compared.ratios.iter()).map(|one| ((one.base.as_str(), against(one)), one)))
+    {
         let own = labels
             .iter()
             .enumerate()
@@ -188,15 +194,14 @@ fn ratios(compared: &FilesCompared, labels: &[&str]) -> Option<Section> {
             .iter()
             .enumerate()
             .map(|(nth, label)| -> Column<'_, &RatioOfFiles> {
-                let against = rows
-                    .iter()
-                    .find_map(|one| one.changes[nth].as_ref())
-                    .map_or("", |one| &*one.against);
                 column(format!("{label} / {against}"), "", move |one: &&RatioOfFiles| {
                     change(one, nth)
                 })
             });
-        let title = format!("Ratio to {base}");
+        let title = match against.is_empty() || labels.first().is_some_and(|first| *first == against) {
+            true => format!("Ratio to {base}"),
+            false => format!("Ratio to {base}, against {against}"),
+        };
         let table = Table::of(&*title, "phase", &rows, row_name, own.chain(changes));
         let inside = vec![(Forms::EVERY, Block::Table(table))];
         blocks.push((Forms::EVERY, Block::part(title, Fold::Never, inside)));

@@ -25,8 +25,8 @@ const LVM_PARTS: [(&str, &str); 10] = [
     ("_vdata", "deduplication"),
     ("_vorigin", "snapshot"),
 ];
-/// Where the part that a snapshot keeps lies; the origin's changes go there first.
-const LVM_SNAPSHOT: &str = "-cow";
+/// Where the part that a snapshot keeps lies, to which the origin's changes go first, and the origin below it.
+const LVM_SNAPSHOT: [&str; 2] = ["-cow", "-real"];
 
 /// A layer between the nearest devices and the lowest that moves other bytes than it is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
     if let Some(kind) = of(FactName::MappingKind).filter(|kind| MAPPINGS.contains(kind)) {
         return Some((format!("{device} ({kind})"), false));
     }
-    let part = |name: &str| match name.ends_with(LVM_SNAPSHOT) {
+    let part = |name: &str| match LVM_SNAPSHOT.iter().any(|end| name.ends_with(end)) {
         true => Some("snapshot"),
         false => LVM_PARTS
             .iter()

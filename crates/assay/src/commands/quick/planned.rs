@@ -150,6 +150,16 @@ fn access(here: &Here<'_>, place: &Path, mut left_out: Vec<String>) -> Result<Pl
     })
 }
 
+/// What does not come with so many stacks, and why.
+fn too_many(here: &Here<'_>, stacks: usize) -> String {
+    let one_more = if stacks > 2 { "a fourth stack" } else { "one more stack" };
+    match here.is_root {
+        true if has_lvm(here) => format!("XFS and btrfs, because {one_more} leaves too little time for each"),
+        true => format!("btrfs, because {one_more} leaves too little time for each"),
+        false => "ext4, XFS and btrfs on LUN files: they need root".to_string(),
+    }
+}
+
 /// One place and the stacks that can stand on files in it; what is left out where there are fewer than two.
 fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
@@ -192,11 +202,7 @@ fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
     if lines.len() < 2 {
         return Err(left_out);
     }
-    left_out.push(match here.is_root {
-        true if has_lvm(here) => "XFS and btrfs, because a fourth stack leaves too little time for each".to_string(),
-        true => "btrfs, because a fourth stack leaves too little time for each".to_string(),
-        false => "ext4, XFS and btrfs on LUN files: they need root".to_string(),
-    });
+    left_out.push(too_many(here, lines.len()));
     left_out.push("the page cache: `assay quick --no-luns` asks for it".to_string());
     let question = match here.is_root {
         true => format!("Which serves a database better here: {}?", listed(&names)),

@@ -10,13 +10,17 @@ use std::path::Path;
 /// Where one is open and the result file is not `kept`: how to get a file that takes more blocks.
 pub(super) fn told(file: &Path, kept: bool) -> Option<String> {
     let ledger = Ledger::open(file).ok()?;
-    let comparisons = Analysis::of(&ledger).ok()?.comparisons;
-    Some(words(&comparisons)? + more(&comparisons, kept))
+    let analysis = Analysis::of(&ledger).ok()?;
+    let (comparisons, blocks) = (&analysis.comparisons, analysis.study.blocks_begun);
+    Some(words(comparisons, blocks)? + more(comparisons, kept))
 }
 
 fn is_open(one: &Comparison) -> bool {
     one.verdict == Verdict::NotEnoughData
 }
+
+/// Blocks of the first look.
+const FEWEST: u32 = 4;
 
 fn more(comparisons: &[Comparison], kept: bool) -> &'static str {
     match !kept && comparisons.iter().any(is_open) {
@@ -25,25 +29,40 @@ fn more(comparisons: &[Comparison], kept: bool) -> &'static str {
     }
 }
 
-fn words(comparisons: &[Comparison]) -> Option<String> {
+/// `blocks`: those that were run.
+fn words(comparisons: &[Comparison], blocks: u32) -> Option<String> {
     let of = comparisons.len();
     let decided = of - comparisons.iter().filter(|one| is_open(one)).count();
     let widths = comparisons
         .iter()
         .filter_map(|one| width(one).map(|width| (width, one)));
     let widest = widths.max_by(|one, other| one.0.total_cmp(&other.0));
+    let of_what = |one: &Comparison| format!("{} in {}", report::escaped(&one.stack), report::escaped(&one.phase));
+    let without: Vec<String> = comparisons
+        .iter()
+        .filter(|one| width(one).is_none())
+        .map(of_what)
+        .collect();
     match (of, widest) {
         (0, _) => None,
-        (_, None) => Some(format!(
+        (_, None) if blocks < FEWEST => Some(format!(
             "none of {of} comparisons decided: fewer than four blocks fitted into the time"
         )),
-        (_, Some((width, one))) => Some(format!(
-            "{decided} of {of} comparisons decided; this run could tell differences above {:.0} % \
-             (widest interval: {} in {})",
-            (width * 100.0).max(1.0),
-            report::escaped(&one.stack),
-            one.phase
+        (_, None) => Some(format!(
+            "none of {of} comparisons decided: fewer than four of {blocks} blocks count. See what speaks against it"
         )),
+        (_, Some((width, one))) => {
+            let mut said = format!(
+                "{decided} of {of} comparisons decided; this run could tell differences above {:.0} % \
+                 (widest interval: {})",
+                (width * 100.0).max(1.0),
+                of_what(one)
+            );
+            if !without.is_empty() {
+                said += &format!(", and none of {}, which have no interval", without.join(" and "));
+            }
+            Some(said)
+        }
     }
 }
 
@@ -79,11 +98,16 @@ mod tests {
     fn the_widest_interval_says_what_could_be_told() {
         let narrow = comparison(Verdict::Equivalent, Some((0.99, 1.01)));
         let wide = comparison(Verdict::NotEnoughData, Some((1.0 / 1.12, 1.12)));
-        let said = words(&[narrow, wide]).expect("there are comparisons");
+        let said = words(&[narrow.clone(), wide], 8).expect("there are comparisons");
         assert!(said.starts_with("1 of 2") && said.contains("above 12 %"), "{said}");
-        let none = words(&[comparison(Verdict::NotEnoughData, None)]).expect("there is one");
+        let open = comparison(Verdict::NotEnoughData, None);
+        let none = words(std::slice::from_ref(&open), 3).expect("there is one");
         assert!(none.contains("fewer than four blocks"), "{none}");
-        assert_eq!(words(&[]), None);
+        let none = words(std::slice::from_ref(&open), 12).expect("there is one");
+        assert!(none.contains("four of 12 blocks count"), "{none}");
+        let part = words(&[narrow, open], 8).expect("there are two");
+        assert!(part.contains("none of xfs in update, which have no interval"), "{part}");
+        assert_eq!(words(&[], 8), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod slow_motion;
 use super::settle::MINUTE;
 use crate::error::Findings;
 use crate::estimate;
-use crate::study::{Phase, Schedule, Stack, Study};
+use crate::study::{CopyTarget, Phase, Schedule, Stack, Study, Volume};
 use crate::units::Duration;
 use crate::written::WrittenStudy;
 use places::{kind_place, place};
@@ -38,6 +38,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     }
     instances::all(written, study, findings);
     moves::all(written, study, findings);
+    snapshots(written, study, findings);
     turns(written, study, findings);
     slow_motion::check(written, study, findings);
     time(written, study, findings);
@@ -103,6 +104,28 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             let cure = format!("write data, redo or temp = \"{name}\" in a stack, or remove the set");
             findings.add(&set.name.span, format!("no stack uses the LUN set {name:?}"), cure);
         }
+    }
+}
+
+/// A snapshot is taken when the load is over: where nothing is loaded into the stack, it would never be there.
+fn snapshots(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let copied_to = |name: &str| {
+        let mut copies = study.phases.iter().filter_map(|phase| phase.kind.copy());
+        copies.any(|copy| copy.to == CopyTarget::Stack(name.to_string()))
+    };
+    for (w, stack) in written.stacks.iter().zip(&study.stacks) {
+        if !stack.kind.volume().is_some_and(Volume::has_snapshot) {
+            continue;
+        }
+        let cut = study.phases.iter().any(|phase| phase.kind.cut().is_some());
+        let why = match () {
+            () if stack.engine.files().is_some() => "file serving makes its files as the load grows",
+            () if !stack.engine.is_pages() && cut => "a database in SQL is loaded anew for its cuts",
+            () if copied_to(&stack.name) => "a copy brings the database to it",
+            () => continue,
+        };
+        let message = format!("no snapshot of {:?} would be taken: {why}", stack.name);
+        findings.add(kind_place(w), message, "leave `snapshot` out");
     }
 }
 
