@@ -41,7 +41,7 @@ pub(crate) fn guest(script: &str, out: &Path, settings: &[(&str, &str)]) -> Opti
     std::fs::write(own.path(), text).expect("written");
     let ended = Command::new(place().join("guest.sh"))
         .args(["--luns", "7", "--size", "96M", "--memory", "1G"])
-        .args(["--time", if is_full() { "7200" } else { "900" }, "--assay"])
+        .args(["--time", if is_full() { "7200" } else { "1800" }, "--assay"])
         .arg(env!("CARGO_BIN_EXE_assay"))
         .arg("--out")
         .arg(out)
