@@ -81,8 +81,8 @@ impl Progress {
         }
     }
 
-    /// Phases that the study is known to have after a block: the plan changes with the time that blocks take, and a block
-    /// that does not count is repeated.
+    /// Phases that the study is known to have after a block. The plan changes with the time that blocks take, and a
+    /// block that does not count is repeated.
     fn phases(&self, block: &BlockDone<'_>, done: u64) -> u64 {
         let more = if block.left.is_some() { self.phases_per_block } else { 0 };
         (u64::from(block.planned) * self.phases_per_block).max(done + more)

@@ -382,13 +382,7 @@ fn a_temporary_file_of_sqlite_that_cannot_be_made_for_want_of_room_is_a_full_dis
         .create(&PsyncPort::open, 1, sqlite::VolumeSpec::default(), 1)
         .unwrap();
     let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
-    let settings = sqlite::Settings {
-        page_bytes: 1024,
-        cache_bytes: 64 << 10,
-        temp: sqlite::TempStore::Files,
-        ..sqlite::Settings::default()
-    };
-    let session = place.connect(&settings).unwrap();
+    let session = place.connect(&spilling()).unwrap();
     let sorted = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) \
                   SELECT randomblob(1000) AS filler FROM c ORDER BY filler";
     let refused = session.sql().query_row(sorted, [], |_| Ok(())).unwrap_err();
@@ -397,6 +391,16 @@ fn a_temporary_file_of_sqlite_that_cannot_be_made_for_want_of_room_is_a_full_dis
         Some(rusqlite::ErrorCode::DiskFull),
         "{refused}"
     );
+}
+
+/// A cache so small that a sort goes to files.
+fn spilling() -> sqlite::Settings {
+    sqlite::Settings {
+        page_bytes: 1024,
+        cache_bytes: 64 << 10,
+        temp: sqlite::TempStore::Files,
+        ..sqlite::Settings::default()
+    }
 }
 
 /// A sort writes each byte once: what the VFS counts is what the directory holds, to the last block of each file.
@@ -409,13 +413,7 @@ fn temporary_bytes_of_sqlite_are_those_that_a_directory_holds() {
         .tempdir_in("/var/tmp")
         .unwrap();
     let (_files, place, held) = watched(dir.path());
-    let settings = sqlite::Settings {
-        page_bytes: 1024,
-        cache_bytes: 64 << 10,
-        temp: sqlite::TempStore::Files,
-        ..sqlite::Settings::default()
-    };
-    let session = place.connect(&settings).unwrap();
+    let session = place.connect(&spilling()).unwrap();
     sqlite::load_decision_support(&session, small(), &Threaded).unwrap();
     let counts = || place.temp_counts().unwrap();
     let (before, held_before) = (counts(), held.load(Ordering::Relaxed));
