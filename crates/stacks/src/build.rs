@@ -9,6 +9,7 @@ use crate::device;
 use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
 use crate::ground::{FilePair, Ground};
+use crate::held::Held;
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::places::{Owners, Places, claim};
 use crate::undo::{Undo, resolve};
@@ -41,10 +42,20 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
         StackKind::FileSystem(_) | StackKind::Volume(_) => file_systems(stack, places, work_dir, mark, journal),
         StackKind::Model(_) => unreachable!("refused before"),
     };
-    built.inspect_err(|_| {
+    built.and_then(|built| held(stack, built, journal)).inspect_err(|_| {
         // What can't be undone stays in the journal: the end of the run tries again and reports it.
         let _ = journal.undo_to(mark);
     })
+}
+
+/// Keeps the devices of a stack for it. Under other kinds the kernel claims them by a mount, a volume or a pool.
+fn held(stack: &Stack, built: Built, journal: &mut Journal) -> Result<Built, StackError> {
+    if !matches!(stack.kind, StackKind::Raw | StackKind::Diskgroup(_)) {
+        return Ok(built);
+    }
+    let held = Held::of(&built.devices);
+    journal.hold(held.clone())?;
+    Ok(Built { held, ..built })
 }
 
 /// Takes a stack down. Gives what could not be undone; it stays in the journal.

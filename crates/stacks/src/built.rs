@@ -5,6 +5,7 @@
 use crate::device;
 use crate::error::StackError;
 use crate::ground::Ground;
+use crate::held::Held;
 use crate::journal::{Journal, Mark};
 use crate::places::Places;
 use crate::volume;
@@ -41,6 +42,8 @@ pub struct Built {
     pub(crate) volumes: Vec<volume::Made>,
     /// Directories that were made for it, held open.
     pub(crate) own: Vec<Directory>,
+    /// What of its devices it keeps for itself.
+    pub(crate) held: Held,
     pub(crate) mark: Mark,
 }
 
@@ -60,6 +63,7 @@ impl Built {
             made: Vec::new(),
             volumes: Vec::new(),
             own: Vec::new(),
+            held: Held::default(),
             mark,
         }
     }

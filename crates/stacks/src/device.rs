@@ -138,7 +138,12 @@ fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
 /// Waits until nobody has the device for himself any more, as whoever has mounted it does; `BUSY` where somebody keeps
 /// it. Opened for reading: what was opened for writing is looked at by udev when it is closed.
 pub(crate) fn wait_until_free(path: &Path) -> io::Result<()> {
-    taken(path, OFlags::RDONLY, PATIENCE).map(drop)
+    hold(path).map(drop)
+}
+
+/// Opens a device exclusively to read, and keeps it so until this is closed.
+pub(crate) fn hold(path: &Path) -> io::Result<File> {
+    taken(path, OFlags::RDONLY, PATIENCE)
 }
 
 fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {

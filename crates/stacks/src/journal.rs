@@ -16,6 +16,7 @@
 //! after a kill at any moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
+use crate::held::Held;
 use crate::host::process;
 use crate::run::Run;
 use crate::undo::Undo;
@@ -151,6 +152,8 @@ pub struct Journal {
     owner: Owner,
     /// Steps not undone yet, in the order they were taken.
     open: Vec<OpenStep>,
+    /// Devices that stacks keep for themselves, each with a number among the steps.
+    held: Vec<(u64, Held)>,
     next: u64,
     /// Everything was tried to be undone: a drop has nothing to add.
     settled: bool,
@@ -221,6 +224,7 @@ impl Journal {
             path,
             owner,
             open: Vec::new(),
+            held: Vec::new(),
             next: 0,
             settled: false,
             removed: false,
@@ -303,6 +307,14 @@ impl Journal {
         Ok(self.run.reach.add(path)?)
     }
 
+    /// Claims the devices of a stack until an undo reaches this place. Not written down: it ends with the process.
+    pub(crate) fn hold(&mut self, held: Held) -> Result<(), StackError> {
+        held.take()?;
+        self.held.push((self.next, held));
+        self.next += 1;
+        Ok(())
+    }
+
     /// This place: [`undo_to`](Journal::undo_to) takes back what comes after it.
     pub fn mark(&self) -> Mark {
         Mark(self.next)
@@ -357,6 +369,9 @@ impl Journal {
     fn undo_where(&mut self, wanted: impl Fn(u64) -> bool) -> Vec<NotUndone> {
         let mut failed = Vec::new();
         let mut kept = Vec::new();
+        // Whoever wipes or detaches a device asks for it exclusively.
+        let ended = self.held.extract_if(.., |held| wanted(held.0));
+        ended.for_each(|(_, held)| held.let_go());
         // What stands on LUNs, or works on files, that nobody serves any more can't be taken down before its requests
         // are failed. What is still unsaid is reported when the step's turn comes.
         for open in self.open.iter().filter(|open| wanted(open.number)) {
@@ -440,6 +455,7 @@ impl Journal {
             path: path.to_owned(),
             owner: content.owner,
             open: content.open,
+            held: Vec::new(),
             next,
             settled: false,
             removed: false,

@@ -6,6 +6,7 @@
     reason = "a test says why it skips, and panics where it cannot go on"
 )]
 
+mod held;
 mod journal;
 #[allow(dead_code)] // each room uses a part of it
 #[path = "../../luns/tests/machine/mod.rs"]
