@@ -108,6 +108,7 @@ fn members_get_each_write_as_often_as_there_are_copies(ledger: &Ledger) {
         ("mirror", 2.0),
         ("raid0", 1.0),
         ("raid1", 4.0),
+        ("raid10", 2.0),
     ] {
         let (volume, members) = (
             bytes(stack, Measure::NearWriteBytes),
@@ -131,6 +132,9 @@ fn twenty_runs_that_are_killed_leave_nothing() {
     };
     assert!(!said.contains("left:"), "{said}");
     assert_eq!(said.matches(": clean 0\nlooked").count(), 20, "{said}");
+    for study in ["moves", "cuts"] {
+        assert_eq!(said.matches(&format!(" in {study} after ")).count(), 5, "{said}");
+    }
     eprintln!("{said}");
 }
 

@@ -39,7 +39,7 @@ mod writes;
 
 pub use again::extend::extension;
 pub use causes::chain;
-pub use host::site::{HostSite, undone};
+pub use host::site::{HostSite, undone, volume_unable};
 pub use instances::heard::{Lines as InstanceLines, heard as instance_heard, spoken as instances_spoken};
 pub use instances::process::serve as serve_instance;
 pub use instances::rank::serve as serve_rank;

@@ -88,7 +88,7 @@ fn every_form_says_it() {
         "data wr.",
         "log wr.",
         "Memory at its highest",
-        "not be told apart",
+        "could not be separated",
     ] {
         assert!(text.contains(wanted), "{wanted} in {text}");
     }
@@ -152,6 +152,55 @@ fn parity_is_named_and_pages_that_went_back_are_counted() {
             .contains("20 pages older than before, in 4 of 12 power cuts"),
         "{loss:?}"
     );
+}
+
+/// The array counts after recovery has overwritten a part of it.
+#[test]
+fn parity_that_did_not_match_is_said_to_be_the_least_of_it() {
+    let said = |stale: f64| {
+        let mut scene = scene(vec![actor("array", 1.0)]);
+        scene.extra = vec![
+            (Measure::CutsMade, 2.0),
+            (Measure::CutsParityLookedAt, 2.0),
+            (Measure::CutsStaleParity, stale),
+            (Measure::CutsStaleParityBytes, stale * 4096.0),
+        ];
+        let analysis = scene.film().analysis();
+        let hole = analysis.checks.iter().find(|one| one.subject == "write hole");
+        hole.map(|hole| hole.figure.clone()).unwrap_or_default()
+    };
+    let figure = said(1.0);
+    assert!(
+        figure.contains("parity of at least ") && figure.contains("after at least "),
+        "{figure}"
+    );
+    assert!(
+        said(0.0).contains("found no parity that did not match"),
+        "{}",
+        said(0.0)
+    );
+}
+
+#[test]
+fn what_parity_and_snapshots_of_volumes_add_is_named_where_they_are() {
+    let told = |key: &str, value: &str| {
+        let mut volume = actor("volume", 1.0);
+        volume.stack.kind = "md".into();
+        let mut scene = scene(vec![volume]);
+        scene.settings = vec![ledger::Setting {
+            key: format!("stack.volume.{key}"),
+            value: format!("\"{value}\""),
+            written: true,
+        }];
+        scene.film().analysis().not_told_apart.join(" ")
+    };
+    assert!(told("level", "raid5").contains("reads and writes parity"));
+    assert!(told("snapshot", "cow").contains("copies that block for the snapshot"));
+    assert!(told("snapshot", "thin").contains("copies that block for the snapshot"));
+    for (key, value) in [("level", "raid10"), ("snapshot", "none")] {
+        let said = told(key, value);
+        assert!(!said.contains("parity") && !said.contains("for the snapshot"), "{said}");
+    }
 }
 
 /// A miss of one page reads a whole record: the bytes of the devices then say nothing of what the ARC served.

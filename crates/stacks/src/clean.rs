@@ -2,7 +2,7 @@
 //!
 //! Takes the state directory, gives what was undone and what was not. Journals of runs that live are left alone.
 //! Prevents a clean-up that disturbs a run, or one that starts while an orphaned child of the killed run still works:
-//! it waits.
+//! it waits, and says so where that child takes longer.
 
 use crate::error::StackError;
 use crate::host::process;
@@ -29,6 +29,15 @@ pub struct Leftover {
     pub steps: Vec<String>,
 }
 
+/// A run that is dead while a tool that it started still works: nothing of it was undone.
+#[derive(Clone, Debug)]
+pub struct Orphaned {
+    /// The run, and what is still to be undone.
+    pub run: Leftover,
+    /// Processes that hold its journal, each by its number and name, as far as they may be looked at.
+    pub holders: Vec<String>,
+}
+
 /// One run that was cleaned up after.
 #[derive(Clone, Debug)]
 pub struct CleanedRun {
@@ -51,6 +60,8 @@ pub struct CleanReport {
     pub runs: Vec<CleanedRun>,
     /// Runs at work, left alone.
     pub live: Vec<Leftover>,
+    /// Runs that are dead, but whose tools still work.
+    pub orphaned: Vec<Orphaned>,
     /// Journals that could not be read or locked: the whole message.
     pub unreadable: Vec<String>,
 }
@@ -58,7 +69,17 @@ pub struct CleanReport {
 impl CleanReport {
     /// Nothing is left to undo, but for runs at work.
     pub fn is_clean(&self) -> bool {
-        self.unreadable.is_empty() && self.runs.iter().all(|r| r.failed.is_empty())
+        self.unreadable.is_empty() && self.orphaned.is_empty() && self.runs.iter().all(|r| r.failed.is_empty())
+    }
+
+    /// Takes in a run whose journal somebody holds: itself, or a tool that outlived it.
+    fn in_use(&mut self, run: Leftover, is_alive: bool) {
+        if is_alive {
+            self.live.push(run);
+        } else {
+            let holders = process::holders_of(&run.journal);
+            self.orphaned.push(Orphaned { run, holders });
+        }
     }
 }
 
@@ -85,9 +106,14 @@ pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
 
 /// Undoes what dead runs left, run by run, the last step first. `dry_run` only says what it would do.
 pub fn clean(state_dir: &Path, dry_run: bool) -> Result<CleanReport, StackError> {
+    clean_within(state_dir, dry_run, PATIENCE)
+}
+
+/// `patience`: how long it waits for tools of a dead run.
+fn clean_within(state_dir: &Path, dry_run: bool, patience: Duration) -> Result<CleanReport, StackError> {
     let mut report = CleanReport::default();
     for journal in journals(state_dir, ENDING)? {
-        if let Err(e) = clean_one(&journal, dry_run, &mut report) {
+        if let Err(e) = clean_one(&journal, dry_run, patience, &mut report) {
             report.unreadable.push(e.to_string());
         }
     }
@@ -97,7 +123,7 @@ pub fn clean(state_dir: &Path, dry_run: bool) -> Result<CleanReport, StackError>
     Ok(report)
 }
 
-fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(), StackError> {
+fn clean_one(path: &Path, dry_run: bool, patience: Duration, report: &mut CleanReport) -> Result<(), StackError> {
     let content = match Content::read(path) {
         Ok(content) => content,
         Err(_) if !path.exists() => return Ok(()),
@@ -105,17 +131,18 @@ fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(),
     };
     let owner = content.owner;
     let steps: Vec<String> = content.open.iter().rev().map(|open| open.undo.to_string()).collect();
-    let leftover = |live, steps| Leftover {
+    let (run_id, pid) = (owner.run_id.clone(), owner.pid);
+    let leftover = |steps| Leftover {
         run_id: owner.run_id.clone(),
-        pid: owner.pid,
+        pid,
         journal: path.to_owned(),
-        live,
+        live: true,
         steps,
     };
-    let (run_id, pid) = (owner.run_id.clone(), owner.pid);
+    let is_alive = || process::is_alive(pid, owner.started);
     if dry_run {
         if is_held(path) {
-            report.live.push(leftover(true, steps));
+            report.in_use(leftover(steps), is_alive());
         } else {
             let journal = path.to_owned();
             report.runs.push(CleanedRun {
@@ -136,8 +163,9 @@ fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(),
         if !path.exists() {
             return Ok(());
         }
-        if process::is_alive(owner.pid, owner.started) || start.elapsed() > PATIENCE {
-            report.live.push(leftover(true, steps));
+        let is_alive = is_alive();
+        if is_alive || start.elapsed() > patience {
+            report.in_use(leftover(steps), is_alive);
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -196,4 +224,64 @@ fn remove_unborn(state_dir: &Path) -> Result<(), StackError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    use std::process::Stdio;
+
+    /// No process has this number: `/proc/sys/kernel/pid_max` is 4194304 at most.
+    const NOBODY: u32 = u32::MAX;
+
+    #[test]
+    fn a_tool_that_outlives_its_run_is_said_and_nothing_is_undone_until_it_ends() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().canonicalize().expect("its path").join("state");
+        std::fs::DirBuilder::new().mode(0o700).create(&state).expect("made");
+        let path = state.join("r.journal");
+        let begin = format!(r#"{{"begin":{{"version":1,"run_id":"r","pid":{NOBODY},"started":1,"boot":""}}}}"#);
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create_new(true).append(true).mode(0o600).open(&path);
+        let mut file = file.expect("a journal");
+        std::io::Write::write_all(&mut file, format!("{begin}\n").as_bytes()).expect("written");
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).expect("locked");
+        let mut tool = sandbox::command(&sandbox::find_program("sleep").expect("sleep"))
+            .arg("600")
+            .stdin(Stdio::from(file))
+            .spawn()
+            .expect("sleep");
+        for dry_run in [true, false] {
+            let found = clean_within(&state, dry_run, Duration::from_millis(1)).expect("cleaned");
+            assert!(
+                !found.is_clean() && found.live.is_empty() && found.runs.is_empty(),
+                "{found:?}"
+            );
+            let holders = &found.orphaned[0].holders;
+            assert!(holders.contains(&format!("{} (sleep)", tool.id())), "{holders:?}");
+        }
+        tool.kill().expect("killed");
+        tool.wait().expect("its end");
+        let found = clean_within(&state, false, PATIENCE).expect("cleaned");
+        assert!(found.is_clean() && found.runs.len() == 1 && !path.exists(), "{found:?}");
+    }
+
+    /// A journal is made without a name, and `/proc` never shows the one that it gets.
+    #[test]
+    fn who_holds_the_journal_of_a_run_is_found() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut journal = Journal::create(&dir.path().join("state"), "r").expect("a journal");
+        let lock = journal.run().lock.try_clone().expect("its lock");
+        let mut tool = sandbox::command(&sandbox::find_program("sleep").expect("sleep"))
+            .arg("600")
+            .stdin(Stdio::from(lock))
+            .spawn()
+            .expect("sleep");
+        let holders = process::holders_of(journal.path());
+        tool.kill().expect("killed");
+        tool.wait().expect("its end");
+        assert_eq!(holders, [format!("{} (sleep)", tool.id())]);
+        assert_eq!(journal.undo_all(), []);
+    }
 }

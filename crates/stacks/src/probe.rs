@@ -7,6 +7,7 @@ use crate::host::modules;
 use crate::host::process::is_root;
 use crate::tool;
 use crate::volume::mapped;
+use crate::volume::parts::{OF_LVM, OF_MD, Part, without};
 use std::path::Path;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -40,8 +41,8 @@ pub fn probe() -> Vec<Buildable> {
     found.push(disk_group());
     found.push(yes("server", "a PostgreSQL or an NFS server that is there already"));
     found.push(zfs());
-    found.push(volumes("lvm", mapped::has_lvm(), "dm-mod"));
-    found.push(volumes("md", mapped::has_md(), "md-mod"));
+    found.push(volumes("lvm", (mapped::has_lvm(), "dm-mod"), &OF_LVM));
+    found.push(volumes("md", (mapped::has_md(), "md-mod"), &OF_MD));
     found
 }
 
@@ -94,19 +95,31 @@ fn zfs() -> Buildable {
     }
 }
 
-/// A kind whose volumes the kernel makes, by a tool.
-fn volumes(kind: &'static str, kernel_has_it: bool, module: &str) -> Buildable {
+/// A kind whose volumes the kernel makes, by a tool. `parts`: what only some of its volumes take.
+fn volumes(kind: &'static str, (kernel_has_it, module): (bool, &str), parts: &[Part]) -> Buildable {
     let program = match kind {
         "lvm" => "lvm",
         _ => "mdadm",
     };
+    let missing: Vec<Part> = parts.iter().filter(|part| !part.is_there()).copied().collect();
+    // Every array takes one of them; a plain volume of LVM takes none.
+    let has_none = kind == "md" && missing.len() == parts.len();
     let no_kernel = || {
+        let module = match has_none && kernel_has_it {
+            true => parts.iter().map(|part| part.module).collect::<Vec<_>>().join(" or "),
+            false => module.to_owned(),
+        };
         let cure = format!("modprobe {module}, or use a guest that has it: benches/guest/guest.sh STUDY");
-        (!kernel_has_it).then(|| (format!("this kernel has no {kind} (module {module})"), cure))
+        let is_lacking = has_none || !kernel_has_it;
+        is_lacking.then(|| (format!("this kernel has no {kind} (module {module})"), cure))
     };
     let found = obstacle().or_else(no_kernel).or_else(|| no_tool(program));
     let able = found.is_none();
-    let (reason, cure) = found.unwrap_or_else(|| (format!("{program} and the kernel have it"), String::new()));
+    let all = || match without(&missing) {
+        few if few.is_empty() => format!("{program} and the kernel have it"),
+        few => format!("{program} and the kernel have it, but {few}"),
+    };
+    let (reason, cure) = found.unwrap_or_else(|| (all(), String::new()));
     Buildable {
         kind,
         able,

@@ -23,6 +23,7 @@ use std::path::Path;
 /// # Errors
 /// A mount that stays: something still has a file open on it. A file system that another mount namespace holds.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
+    built.held.let_go();
     if let Some(pool) = built.ground.mounted_pool() {
         pool.power_off()?;
     }
@@ -40,15 +41,18 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
     built.volumes.iter().try_for_each(volume::Made::stop)
 }
 
-/// Mounts the file systems again: the kernel replays their journals, and who runs the pools their intent logs.
+/// Mounts the file systems again: the kernel replays their journals, and who runs the pools their intent logs. Tools
+/// hold the journal meanwhile: after a kill, a clean-up waits for one that still starts a volume.
 ///
 /// # Errors
 /// A file system that can't be mounted any more.
-pub fn power_on(stack: &Stack, built: &Built) -> Result<(), StackError> {
+pub fn power_on(stack: &Stack, built: &Built, journal: &Journal) -> Result<(), StackError> {
+    built.held.take()?;
+    let run = journal.run();
     if let Some(pool) = built.ground.mounted_pool() {
-        return pool.power_on();
+        return pool.power_on(run);
     }
-    built.volumes.iter().try_for_each(volume::Made::start)?;
+    built.volumes.iter().try_for_each(|volume| volume.start(run))?;
     for made in &built.made {
         let Some(mut recipe) = recipe(&stack.kind, &made.devices, &made.uuid) else {
             continue;
@@ -95,6 +99,6 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
     }
     match built.ground.mounted_pool() {
         Some(pool) => pool.make_anew(journal.run()),
-        None => power_on(stack, built),
+        None => power_on(stack, built, journal),
     }
 }

@@ -198,7 +198,7 @@ fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
     pool.kill().expect("it ends");
     assert!(pool.lost().is_some_and(|why| why.contains("zfs-fuse has ended")));
     stacks::power_off(&built).expect("off");
-    stacks::power_on(&stack, &built).expect("on");
+    stacks::power_on(&stack, &built, &journal).expect("on");
     assert_eq!(std::fs::read(data).expect("read"), vec![7; 1 << 20]);
     let again = pool.count().expect("counted").arc.expect("counters of the new daemon");
     let fetched = again.data_misses + again.ahead_misses;

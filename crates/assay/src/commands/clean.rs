@@ -29,8 +29,12 @@ pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
             .iter()
             .map(|l| json!({ "run": l.run_id, "pid": l.pid }))
             .collect();
+        let held =
+            |one: &stacks::Orphaned| json!({ "run": one.run.run_id, "pid": one.run.pid, "held_by": one.holders });
+        let orphaned: Vec<_> = report.orphaned.iter().map(held).collect();
         print_json(&json!({
-            "schema": 1, "dry_run": flags.dry_run, "runs": runs, "live": live, "unreadable": report.unreadable,
+            "schema": 1, "dry_run": flags.dry_run, "runs": runs, "live": live, "orphaned": orphaned,
+            "unreadable": report.unreadable,
         }))?;
     } else {
         print(&words(&report, flags.dry_run))?;
@@ -38,9 +42,18 @@ pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
     if flags.dry_run || report.is_clean() {
         return Ok(());
     }
+    let (what, cure) = match report.orphaned.is_empty() {
+        true => (
+            "some steps could not be undone",
+            "end the programs that use these paths or devices",
+        ),
+        false => (
+            "tools of a dead run still work, so nothing of it was undone",
+            "wait until they end (a move of extents may take hours), or end them",
+        ),
+    };
     Err(Failure::Left(anyhow!(
-        "some steps could not be undone; see above\n  end the programs that use these paths or devices, and run `assay \
-         clean` again"
+        "{what}; see above\n  {cure}, and run `assay clean` again"
     )))
 }
 
@@ -63,10 +76,19 @@ fn words(report: &stacks::CleanReport, dry_run: bool) -> String {
             live.run_id, live.pid
         );
     }
+    for one in &report.orphaned {
+        let work = match one.holders.is_empty() {
+            true => "a process that can't be seen holds its journal".to_owned(),
+            false => format!("its tools still work: {}", one.holders.join(", ")),
+        };
+        let (run, pid) = (&one.run.run_id, one.run.pid);
+        let mark = if dry_run { "" } else { "FAILED " };
+        let _ = writeln!(text, "{mark}run {run} (process {pid}, dead): {work}");
+    }
     for journal in &report.unreadable {
         let _ = writeln!(text, "FAILED {journal}");
     }
-    if report.runs.is_empty() && report.unreadable.is_empty() {
+    if report.runs.is_empty() && report.unreadable.is_empty() && report.orphaned.is_empty() {
         text.push_str("nothing to clean\n");
     }
     text

@@ -10,7 +10,7 @@ use crate::host::stand::Stand;
 use crate::luns::sets::LunSets;
 use anyhow::Context;
 use plan::End;
-use stacks::{MountedPool, StackError};
+use stacks::{Journal, MountedPool, StackError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use zpool::Zpool;
 
@@ -130,11 +130,11 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Mounts or imports again what was taken down.
-    pub(crate) fn bring_up(&self, stand: &Stand) -> Result<(), StackError> {
+    /// Mounts or imports again what was taken down; tools that do it hold the journal.
+    pub(crate) fn bring_up(&self, stand: &Stand, journal: &Journal) -> Result<(), StackError> {
         match self {
             Ending::Kill(kill) if !kill.is_down() => Ok(()),
-            _ => stacks::power_on(&stand.stack, &stand.built),
+            _ => stacks::power_on(&stand.stack, &stand.built, journal),
         }
     }
 }

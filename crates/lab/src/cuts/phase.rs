@@ -16,6 +16,7 @@ use ledger::Ledger;
 use plan::{End, Phase, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use stacks::Journal;
 use std::time::{Duration, Instant};
 
 /// A database whose work is ended again and again.
@@ -83,13 +84,13 @@ pub(crate) struct Back<T> {
 /// Takes down what the end of the work left standing, brings up what survived, and looks at it.
 pub(crate) fn come_back<T>(
     ending: &Ending<'_>,
-    stand: &Stand,
+    (stand, journal): (&Stand, &Journal),
     loss_seed: u64,
     look: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<Back<T>> {
     let down = Instant::now();
     let gone = ending.take_down(stand, loss_seed)?;
-    let up = ending.bring_up(stand).map_err(anyhow::Error::from);
+    let up = ending.bring_up(stand, journal).map_err(anyhow::Error::from);
     let found = match up.and_then(|()| look()) {
         Ok(found) => Ok(found),
         Err(error) if not_kept::is_loss(&error) => Err(causes::chain(&error)),

@@ -50,7 +50,7 @@ impl Ended for Engine<'_, '_> {
         };
         let worked = work.until_the_end(open(opened)?, &ending, stand)?;
         opened.lose();
-        let back = phase::come_back(&ending, stand, loss_seed, || {
+        let back = phase::come_back(&ending, (stand, &self.site.journal), loss_seed, || {
             let in_place = stand.stack.kind.overwrites_in_place();
             looked(opened).map_err(|error| {
                 if in_place {

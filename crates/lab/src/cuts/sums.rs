@@ -27,7 +27,7 @@ pub(crate) struct Cut {
 /// How the volumes of a stack came back after a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VolumeBack {
-    /// Bytes of the stripes whose parity did not match their data, where there is parity: the write hole.
+    /// Bytes, at least, of the stripes whose parity did not match their data, where there is parity: the write hole.
     pub(crate) stale_parity: Option<u64>,
     /// LUNs that they came back without, in words.
     pub(crate) without: Option<String>,

@@ -436,6 +436,11 @@ fn has_pages(study: &Study) -> bool {
     study.stacks.iter().any(|stack| stack.engine.is_pages())
 }
 
+/// Why the kernel can't make a stack's volume, and the cure.
+pub fn volume_unable(stack: &Stack) -> Option<Skipped> {
+    stacks::volume_unable(&stack.kind).map(|(reason, cure)| Skipped { reason, cure })
+}
+
 /// For each stack, why it can't be built here.
 pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
     let probed = crate::pool::zfs_ways::probe();
@@ -455,6 +460,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                 });
             }
             crate::pool::zfs_ways::unable(study, stack)
+                .or_else(|| volume_unable(stack))
                 .or_else(|| kinds::unable(stack))
                 .or_else(|| serving::unable(stack))
         })

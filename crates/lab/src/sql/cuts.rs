@@ -99,7 +99,7 @@ impl Ended for Database<'_> {
         let first: Vec<u64> = before.next(&self.last).into_iter().take(sessions).collect();
         let worked = database.work(&first, after, &|| ending.strike())?;
         self.last = first.into_iter().zip(worked).collect();
-        let back = cuts::phase::come_back(&ending, stand, chance.next_u64(), || {
+        let back = cuts::phase::come_back(&ending, (stand, &self.site.journal), chance.next_u64(), || {
             let risen = database.rise().and_then(|()| database.kept());
             risen.inspect_err(|_| database.fall())
         })?;

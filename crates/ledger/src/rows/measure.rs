@@ -308,8 +308,8 @@ measures! {
     CutsStaleParity, "cuts.stale_parity", "cuts", Amount,
         "cuts among them after which some parity did not match its data";
     CutsStaleParityBytes, "cuts.stale_parity_bytes", "bytes", Amount,
-        "bytes of the stripes whose parity did not match: a LUN lost with the power would have been computed wrong \
-         there (the write hole of RAID 5)";
+        "bytes, at least, of the stripes whose parity did not match: a LUN lost with the power would have been \
+         computed wrong there (the write hole of RAID 5)";
     CutsTempRemoved, "cuts.temp_removed", "files", Amount,
         "temporary files of SQLite that were on the disk group at the cuts, and that the group removed when it was \
          opened again";

@@ -127,12 +127,19 @@ pub(crate) fn write_hole(runs: &[&Seen]) -> Option<(bool, String)> {
         return None;
     }
     let stale = sum(Measure::CutsStaleParity);
-    let said = format!(
-        "parity of {} did not match its data after {} of {} power cuts",
-        bytes(sum(Measure::CutsStaleParityBytes)),
-        whole(stale),
-        whole(cuts)
-    );
+    // What recovery overwrites before the array comes to it has right parity again, and is not in the count.
+    let said = match stale > 0.0 {
+        true => format!(
+            "parity of at least {} did not match its data, after at least {} of {} power cuts",
+            bytes(sum(Measure::CutsStaleParityBytes)),
+            whole(stale),
+            whole(cuts)
+        ),
+        false => format!(
+            "the array found no parity that did not match its data, after {} power cuts",
+            whole(cuts)
+        ),
+    };
     Some((stale > 0.0, said))
 }
 
@@ -174,7 +181,7 @@ impl Looked {
 
     /// A clause of the answer, of stacks that were looked at alike.
     fn in_short(self, stacks: &str, of: &[&Kept]) -> String {
-        let all = || format!("in {}, {stacks} kept all that was acknowledged", times(of));
+        let all = || format!("In {}, {stacks} kept all that was acknowledged", times(of));
         match self {
             Looked::Cut => all(),
             Looked::NothingAtRisk => format!("{} (nothing was at risk: no power cut found a write unflushed)", all()),
@@ -185,16 +192,16 @@ impl Looked {
                     all()
                 )
             }
-            Looked::NothingAcknowledged => format!("before {}, {stacks} acknowledged nothing", times(of)),
+            Looked::NothingAcknowledged => format!("Before {}, {stacks} acknowledged nothing", times(of)),
             Looked::Lost => {
                 let losing: f64 = of.iter().map(|one| one.losing).sum();
                 format!(
-                    "in {} of {}, {stacks} lost something acknowledged",
+                    "In {} of {}, {stacks} lost something acknowledged",
                     whole(losing),
                     times(of)
                 )
             }
-            Looked::Not => format!("no power cut or kill was made on {stacks}"),
+            Looked::Not => format!("No power cut or kill was made on {stacks}"),
         }
     }
 

@@ -1,16 +1,39 @@
-//! Modules of the running kernel, loaded or not.
+//! Modules of the running kernel, loaded or not, and those that are built into it.
 //!
 //! Prevents: a kernel that is taken to lack what it would load by itself.
 
 use std::path::Path;
 
+/// Lists of the kernel's own: what can be loaded, and what is part of it.
+const LISTS: [&str; 2] = ["modules.dep", "modules.builtin"];
+
 /// Whether this kernel has a module of that name, loaded or not.
 pub(crate) fn has(name: &str) -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let file = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
-    let modules = std::fs::read_to_string(file).unwrap_or_default();
-    modules
-        .lines()
-        .filter_map(|l| l.split(':').next())
-        .any(|m| m.contains(&format!("/{name}.ko")))
+    let dir = Path::new("/lib/modules").join(release.trim());
+    let is_listed = |list: &&str| names(&std::fs::read_to_string(dir.join(list)).unwrap_or_default(), name);
+    // A kernel that loaded it is shown so also where nobody put its files, in a container for example.
+    Path::new("/sys/module").join(name.replace('-', "_")).exists() || LISTS.iter().any(is_listed)
+}
+
+/// Whether a list names the module; both forms of list begin each line with its file.
+fn names(list: &str, name: &str) -> bool {
+    let wanted = format!("/{name}.ko");
+    list.lines()
+        .filter_map(|line| line.split(':').next())
+        .any(|file| file.contains(&wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_found_by_its_file_and_not_where_another_needs_it() {
+        let loadable = "kernel/drivers/md/dm-raid.ko.xz: kernel/drivers/md/raid456.ko.xz\n\
+                        kernel/drivers/md/raid1.ko.xz: kernel/drivers/md/md-mod.ko.xz\n";
+        assert!(names(loadable, "dm-raid") && names(loadable, "raid1"));
+        assert!(!names(loadable, "raid456") && !names(loadable, "md-mod") && !names(loadable, "raid"));
+        assert!(names("kernel/drivers/md/dm-mod.ko\n", "dm-mod"));
+    }
 }

@@ -6,9 +6,11 @@
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, readlinkat, statx};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,39 @@ pub(crate) fn start_of(pid: u32) -> Option<u64> {
 /// Whether that very process runs.
 pub(crate) fn is_alive(pid: u32, started: u64) -> bool {
     start_of(pid) == Some(started)
+}
+
+/// Processes that have a file as their standard input, as a tool has its run's journal: number and name.
+pub(crate) fn holders_of(file: &Path) -> Vec<String> {
+    let wanted = identity(CWD, file);
+    let above = file.parent().unwrap_or(file);
+    let holds = |held: &Held| {
+        // A stranger's file may lie on a file system that does not answer. One made without a name never shows its own.
+        let shown = readlinkat(&held.dir, "fd/0", Vec::new());
+        let is_near = shown.is_ok_and(|path| Path::new(OsStr::from_bytes(path.to_bytes())).starts_with(above));
+        is_near && wanted.is_some() && identity(held.dir.as_fd(), Path::new("fd/0")) == wanted
+    };
+    let found = all().filter(holds);
+    found
+        .map(|held| {
+            let name = held.read("comm").unwrap_or_default();
+            format!("{} ({})", held.pid, String::from_utf8_lossy(&name).trim())
+        })
+        .collect()
+}
+
+/// Which file it is, as far as that is known without waiting for it.
+fn identity(from: BorrowedFd<'_>, path: &Path) -> Option<(u32, u32, u64)> {
+    let flags = AtFlags::STATX_DONT_SYNC;
+    let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+    Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
+}
+
+/// All processes there are.
+fn all() -> impl Iterator<Item = Held> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter_map(Held::of)
 }
 
 /// What a process is, beside where it works.
@@ -124,11 +159,6 @@ impl Held {
     /// Whether it works in this directory. By identity: in another mount namespace a path may be another one, in a
     /// chroot for example.
     pub(crate) fn works_in(&self, dir: &Path) -> bool {
-        let identity = |from: BorrowedFd<'_>, path: &Path| {
-            let flags = AtFlags::STATX_DONT_SYNC;
-            let found = statx(from, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()?;
-            Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
-        };
         let wanted = identity(CWD, dir);
         wanted.is_some() && identity(self.dir.as_fd(), Path::new("cwd")) == wanted
     }
@@ -137,12 +167,7 @@ impl Held {
 /// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that
 /// nobody has waited for has none.
 pub(crate) fn held_in(dir: &Path, who: Who<'_>) -> Vec<Held> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    numbers
-        .filter_map(Held::of)
-        .filter(|held| held.is_in(dir, who))
-        .collect()
+    all().filter(|held| held.is_in(dir, who)).collect()
 }
 
 /// Their numbers.

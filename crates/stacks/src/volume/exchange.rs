@@ -5,16 +5,17 @@
 //! `lvconvert --repair`, `mdadm --replace`, `mdadm --add`. Prevents: a volume whose new LUN is measured before it holds
 //! anything.
 
-use super::commands::{PATIENCE, RESYNC_LIMIT, tool, words};
+use super::commands::{PATIENCE, RESYNC_LIMIT, on_array, tool, words};
 use super::health::is_faulty;
-use super::said::{Completed, completed, mirror_status, used_bytes};
+use super::said::{Completed, RaidStatus, completed, mirror_status, used_bytes};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
 use crate::error::StackError;
 use crate::journal::Journal;
 use crate::run::Run;
-use crate::tool::{Tool, argument};
+use crate::tool::argument;
 use plan::{LvmLayout, Manager};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How often it is looked how far the kernel is.
 const LOOK: Duration = Duration::from_millis(250);
+/// Copies of a mirror of LVM's, as a study makes one.
+const COPIES: u32 = 2;
 
 /// A change that can begin.
 pub struct Exchange<'a> {
@@ -140,6 +143,21 @@ impl Exchange<'_> {
         if layout == LvmLayout::Raid1
             && let Some(status) = lvm::status(&mapping)?.filter(|status| status.lost > 0)
         {
+            let copies: Vec<Vec<OsString>> = (0..COPIES)
+                .map(|copy| mapped::below(&lvm::copy(&self.volume.uuid, copy)))
+                .collect();
+            let lun = std::fs::canonicalize(old).ok();
+            if let Some(lun) = lun.as_deref().and_then(Path::file_name)
+                && works(&status, &copies, lun)
+            {
+                let why = io::Error::other("it is not the LUN that the mirror has lost");
+                return Err(StackError::path(
+                    "put a LUN in the place of",
+                    old,
+                    why,
+                    "drop the LUN that is lost",
+                ));
+            }
             return Ok((Way::MadeAnew, status.sectors << 9));
         }
         let asked = ["--noheadings", "--nosuffix", "--units", "b", "-o", "pv_used"];
@@ -219,7 +237,7 @@ impl Exchange<'_> {
             self.remove(&array, &step.old)?;
             // Not to be taken for the array's again.
             let args = words(&["--zero-superblock", &argument(&step.old)]);
-            self.tool(args).run(Some(self.run))?;
+            tool("mdadm", args, &self.volume.paths()).run(Some(self.run))?;
         }
         Ok(all)
     }
@@ -250,11 +268,9 @@ impl Exchange<'_> {
 
     fn mdadm(&self, array: &Path, args: &[&str]) -> Result<(), StackError> {
         let args = [words(&["--manage", &argument(array)]), words(args)].concat();
-        self.tool(args).run(Some(self.run)).map(drop)
-    }
-
-    fn tool(&self, args: Vec<String>) -> Tool {
-        tool("mdadm", args, &self.volume.paths())
+        on_array(array, args, &self.volume.paths())
+            .run(Some(self.run))
+            .map(drop)
     }
 
     /// Looks again and again, until it is done or shall not go on.
@@ -288,4 +304,30 @@ fn sync_of(array: &Path) -> Completed {
 
 fn number(text: &str) -> io::Result<u64> {
     text.parse().map_err(io::Error::other)
+}
+
+/// Whether a LUN carries a copy that the mirror still has. `copies`: what each stands on; the kernel may have forgotten
+/// what a lost one stood on.
+fn works(status: &RaidStatus, copies: &[Vec<OsString>], lun: &OsStr) -> bool {
+    let carries = |(_, below): &(u32, &Vec<OsString>)| below.iter().any(|device| device == lun);
+    let mut copy = (0..).zip(copies).filter(carries);
+    copy.any(|(number, _)| !status.has_lost(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::volume::said::raid_status;
+
+    #[test]
+    fn a_lun_that_the_mirror_has_is_not_taken_for_the_lost_one() {
+        let lost = raid_status("0 638976 raid raid1 2 AD 638976/638976 idle 0 0 -\n").expect("a status");
+        let on = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
+        let copies = [on(&["loop0"]), on(&["loop1"])];
+        assert!(works(&lost, &copies, OsStr::new("loop0")));
+        assert!(!works(&lost, &copies, OsStr::new("loop1")), "it is lost");
+        assert!(!works(&lost, &copies, OsStr::new("loop2")), "nothing is known of it");
+        let forgotten = [on(&["loop0"]), on(&[])];
+        assert!(!works(&lost, &forgotten, OsStr::new("loop1")));
+    }
 }

@@ -19,9 +19,9 @@ pub fn lost_members(built: &Built) -> Option<String> {
     built.volumes.iter().find_map(Made::lost)
 }
 
-/// Bytes of the stripes whose parity did not match their data when the stack came up: read once the kernel has put all
-/// of them right. A LUN lost in that time would have been computed wrong there. `None`: nothing of the stack has
-/// parity.
+/// Bytes, at least, of the stripes whose parity did not match their data when the stack came up: read once the kernel
+/// has put all of them right. What recovery overwrote before has right parity by then and is not counted. A LUN lost in
+/// that time would have been computed wrong there. `None`: nothing of the stack has parity.
 ///
 /// # Errors
 /// An array that is gone, or is never at rest.

@@ -188,9 +188,10 @@ pub(super) fn snapshot(asked: &Lvm, uuid: &[u8; 16], luns: &[PathBuf], run: &Run
     command("lvcreate", args, luns).run(Some(run)).map(drop)
 }
 
-pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
+/// Holds the journal's lock, or a clean-up would remove mappings that come after it.
+pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
     command("vgchange", words(&["-ay", &group(uuid)]), luns)
-        .run(None)
+        .run(Some(run))
         .map(drop)
 }
 
@@ -243,6 +244,11 @@ pub(super) fn status(name: &str) -> Result<Option<RaidStatus>, StackError> {
 /// The mapping of the volume in its group, as dmsetup names it.
 pub(super) fn mapping(uuid: &[u8; 16]) -> String {
     format!("{}-{DATA}", group(uuid))
+}
+
+/// The mapping of one copy of the volume, which stands on one LUN; the first one is 0.
+pub(super) fn copy(uuid: &[u8; 16], number: u32) -> String {
+    format!("{}_rimage_{number}", mapping(uuid))
 }
 
 /// The volume as LVM names it.

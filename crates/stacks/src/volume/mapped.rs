@@ -5,6 +5,7 @@
 
 use crate::device;
 use crate::host::modules;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,21 @@ pub(super) fn bytes(name: &str) -> io::Result<u64> {
     sectors
         .map(|sectors| sectors * SECTOR)
         .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// What a mapping stands on, by the names of the kernel; nothing where it is gone.
+pub(super) fn below(name: &str) -> Vec<OsString> {
+    let all = devices("dm-").unwrap_or_default();
+    let dir = all
+        .iter()
+        .find(|dir| read(&dir.join("dm/name")).as_deref() == Some(name));
+    let entries = dir.and_then(|dir| fs::read_dir(dir.join("slaves")).ok());
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect()
 }
 
 /// Where no udev takes names away, they are taken away here: of mappings of a group that is gone.
@@ -155,6 +171,15 @@ pub(super) fn has_udev() -> bool {
 /// Whether the kernel has LVM's part, or a module of it.
 pub(crate) fn has_lvm() -> bool {
     Path::new("/sys/class/misc/device-mapper").exists() || modules::has("dm-mod")
+}
+
+/// Whether md has what this module brings, as it says itself: also where it is part of the kernel.
+pub(super) fn has_level(module: &str) -> bool {
+    let said = fs::read_to_string("/proc/mdstat").unwrap_or_default();
+    let level = if module == "raid456" { "raid5" } else { module };
+    said.lines()
+        .next()
+        .is_some_and(|line| line.contains(&format!("[{level}]")))
 }
 
 /// Whether the kernel has md, or a module of it.

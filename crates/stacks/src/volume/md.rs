@@ -3,7 +3,7 @@
 //! An array has the UUID that the journal holds; it is stopped wherever the kernel has assembled it, under whatever
 //! name. Prevents: an array of another run, or of the machine, that is stopped in the place of ours.
 
-use super::commands::{LIMIT, PATIENCE, RESYNC_LIMIT, tool, words};
+use super::commands::{LIMIT, PATIENCE, RESYNC_LIMIT, on_array, tool, words};
 use super::mapped;
 use crate::error::StackError;
 use crate::run::Run;
@@ -93,12 +93,13 @@ fn wait_for_resync(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> 
     }
 }
 
-pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
+/// Holds the journal's lock, or a clean-up would stop an array that comes after it.
+pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
     let mut args = words(&["--assemble", &argument(&device(uuid)), "--run"]);
     args.push(format!("--homehost={HOME_HOST}"));
     args.push(format!("--uuid={}", md_uuid(uuid)));
     args.extend(luns.iter().map(|path| argument(path)));
-    tool("mdadm", args, luns).run(None).map(drop)
+    tool("mdadm", args, luns).run(Some(run)).map(drop)
 }
 
 /// Stops the array with this UUID. None: fine.
@@ -111,7 +112,7 @@ pub(crate) fn stop(uuid: &[u8; 16]) -> io::Result<()> {
             }
             found => found?,
         };
-        let failed = tool("mdadm", words(&["--stop", &argument(&array)]), &[])
+        let failed = on_array(&array, words(&["--stop", &argument(&array)]), &[])
             .run(None)
             .err();
         if let Some(failed) = failed.filter(|_| begin.elapsed() > PATIENCE) {

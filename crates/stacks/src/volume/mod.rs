@@ -10,10 +10,12 @@ mod health;
 pub(crate) mod lvm;
 pub(crate) mod mapped;
 pub(crate) mod md;
+pub(crate) mod parts;
 pub mod said;
 
 pub use exchange::{Exchange, Told, exchange};
 pub use health::{lost_members, stale_parity};
+pub use parts::volume_unable;
 
 use crate::device;
 use crate::error::StackError;
@@ -150,10 +152,10 @@ impl Made {
     }
 
     /// Finds it on its LUNs again.
-    pub(crate) fn start(&self) -> Result<(), StackError> {
+    pub(crate) fn start(&self, run: &Run) -> Result<(), StackError> {
         match &self.manager {
-            Manager::Lvm(_) => lvm::start(&self.uuid, &self.paths())?,
-            Manager::Md(_) => md::start(&self.uuid, &self.members())?,
+            Manager::Lvm(_) => lvm::start(&self.uuid, &self.paths(), run)?,
+            Manager::Md(_) => md::start(&self.uuid, &self.members(), run)?,
         }
         appeared(&self.device())
     }

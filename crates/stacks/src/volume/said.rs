@@ -10,6 +10,8 @@ pub struct RaidStatus {
     pub sectors: u64,
     /// Copies that are lost.
     pub lost: u32,
+    /// Which of the first 64 copies are lost: a bit each, that of the first one is the lowest.
+    lost_ones: u64,
     /// How far its copies are the same, and the end of that.
     pub in_step: Completed,
     /// All copies are there and nothing is being copied.
@@ -20,6 +22,11 @@ impl RaidStatus {
     /// Whether all of it is the same on all copies.
     pub fn is_in_step(&self) -> bool {
         self.is_whole && self.in_step.done == self.in_step.all
+    }
+
+    /// Whether the copy of this number is lost; the first one is 0.
+    pub fn has_lost(&self, copy: u32) -> bool {
+        self.lost_ones.checked_shr(copy).is_some_and(|ones| ones & 1 == 1)
     }
 }
 
@@ -55,9 +62,12 @@ pub fn raid_status(text: &str) -> Option<RaidStatus> {
     let (_level, _count, health) = (words.next()?, words.next()?, words.next()?);
     let (done, all) = words.next()?.split_once('/')?;
     let action = words.next()?;
+    let lost = |letter: &u8| *letter == b'D';
+    let ones = health.bytes().take(64).enumerate().filter(|(_, letter)| lost(letter));
     Some(RaidStatus {
         sectors,
-        lost: health.bytes().filter(|letter| *letter == b'D').count() as u32,
+        lost: health.bytes().filter(lost).count() as u32,
+        lost_ones: ones.fold(0, |ones, (nth, _)| ones | 1u64 << nth),
         in_step: pair(done, all)?,
         is_whole: action == "idle" && health.bytes().all(|letter| letter == b'A'),
     })
@@ -115,6 +125,8 @@ mod tests {
         assert!(status("0 638976 raid raid1 2 AA 638976/638976 idle 0 0 -\n").is_in_step());
         let lost = status("0 638976 raid raid1 2 DA 638976/638976 idle 0 0 -\n");
         assert!(!lost.is_in_step() && lost.lost == 1);
+        assert!(lost.has_lost(0) && !lost.has_lost(1) && !lost.has_lost(64));
+        assert!(status("0 638976 raid raid1 2 AD 638976/638976 idle 0 0 -\n").has_lost(1));
         assert_eq!(raid_status("0 638976 linear \n"), None);
         assert_eq!(raid_status(""), None);
     }

@@ -347,11 +347,11 @@ impl MountedPool {
     }
 
     /// Starts a daemon and imports the pools that are on the LUNs: their intent logs are replayed.
-    pub(crate) fn power_on(&self) -> Result<(), StackError> {
+    pub(crate) fn power_on(&self, run: &Run) -> Result<(), StackError> {
         let links = self.links()?;
-        let commands = daemon::start(&self.programs, &self.dir, &self.zfs, None)?;
+        let commands = daemon::start(&self.programs, &self.dir, &self.zfs, Some(run))?;
         for pool in &self.pools {
-            commands.import(&pool.name, &links, None)?;
+            commands.import(&pool.name, &links, Some(run))?;
         }
         self.bring_out()
     }
