@@ -276,3 +276,24 @@ fn an_interrupted_run_leaves_nothing_and_is_completed() {
     story.complete();
     assert_eq!(rig.belongings(&[]), before);
 }
+
+/// `timeout` of coreutils sends one signal to the process and at once another one to its group.
+#[test]
+fn two_signals_at_once_are_one_order_and_leave_nothing() {
+    let Some(rig) = Rig::new(&TOOLS) else { return };
+    let before = rig.belongings(&[]);
+    let mut story = story(&rig, 2);
+    let mut running = story.start();
+    let mounts = || std::fs::read_to_string("/proc/self/mounts").expect("read");
+    // A file system is mounted: what an end without undo would leave.
+    while !mounts().contains(text(&rig.work())) {
+        let at_work = running.let_run(Duration::from_millis(20));
+        assert!(at_work, "it ended before it built a stack");
+    }
+    running.signal(Signal::TERM);
+    running.let_run(Duration::from_millis(1));
+    running.signal(Signal::TERM);
+    let ran = running.wait();
+    ran.expect(3, &[]);
+    assert_eq!(rig.belongings(&story.pids), before, "{}", ran.stderr);
+}

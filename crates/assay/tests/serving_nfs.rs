@@ -9,7 +9,7 @@ use crate::rig::{Rig, Running, text, which};
 use crate::volumes::guest;
 use ledger::{Ledger, Measure, PhaseStatus};
 use plan::{Access, FileServer, Inject, Stack, StackKind};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use sandbox::Directory;
 use stacks::{FileService, Journal};
 use std::collections::BTreeMap;
@@ -40,6 +40,50 @@ fn at_work(rig: &Rig) -> Vec<PathBuf> {
     let places = std::fs::read_dir("/proc").expect("listed").flatten();
     let places = places.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
     places.filter(|place| place.starts_with(&here)).collect()
+}
+
+/// Waits until the server of a run is there, with a while for its users. The run itself works in that place too, and
+/// the two processes of the server below.
+fn until_served(rig: &Rig, running: &mut Running) {
+    let began = Instant::now();
+    let is_of_server = |place: &&PathBuf| place.display().to_string().contains("-nfs");
+    while at_work(rig).iter().filter(is_of_server).count() < 2 {
+        assert!(
+            running.let_run(Duration::from_millis(20)),
+            "it ended before its server was there"
+        );
+        assert!(began.elapsed() < crate::rig::PATIENCE, "no server");
+    }
+    running.let_run(Duration::from_millis(500));
+}
+
+/// The process of nfs-ganesha that works below the rig's directory.
+fn ganesha_of(rig: &Rig) -> Option<Pid> {
+    let here = rig.path("");
+    let is_it = |process: &Path| {
+        let is_here = std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&here));
+        is_here && std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name.starts_with("ganesha"))
+    };
+    let mut processes = std::fs::read_dir("/proc").expect("listed").flatten();
+    let found = processes.find(|entry| is_it(&entry.path()))?;
+    Pid::from_raw(found.file_name().to_str()?.parse().ok()?)
+}
+
+/// Waits until the server has written a part of the tree: the phase is under way.
+fn until_written(rig: &Rig, running: &mut Running) -> Pid {
+    let began = Instant::now();
+    let written = |server: &Pid| -> Option<u64> {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", server.as_raw_nonzero())).ok()?;
+        io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok())
+    };
+    loop {
+        let server = ganesha_of(rig).filter(|server| written(server).is_some_and(|bytes| bytes > 4 << 20));
+        if let Some(server) = server {
+            return server;
+        }
+        assert!(running.let_run(Duration::from_millis(20)), "it ended before its phase");
+        assert!(began.elapsed() < crate::rig::PATIENCE, "no phase");
+    }
 }
 
 fn ramp(stacks: &str, times: &str) -> String {
@@ -115,21 +159,7 @@ fn a_run_that_is_killed_under_its_server_is_cleaned_up_after() {
     let before = rig.belongings(&[]);
     let study = rig.study("nfs", &ramp(&stacks, "warm_up = \"1s\"\ntime = \"60s\"\n"));
     let mut running = Running::start(rig.run_command(&study, &rig.result("nfs"), &[]));
-    let began = Instant::now();
-    // The run itself works there too, and the two processes of the server below.
-    while at_work(&rig)
-        .iter()
-        .filter(|place| place.display().to_string().contains("-nfs"))
-        .count()
-        < 2
-    {
-        assert!(
-            running.let_run(Duration::from_millis(20)),
-            "it ended before its server was there"
-        );
-        assert!(began.elapsed() < crate::rig::PATIENCE, "no server");
-    }
-    running.let_run(Duration::from_millis(500));
+    until_served(&rig, &mut running);
     running.signal(Signal::KILL);
     let pid = running.pid();
     running.wait();
@@ -142,6 +172,49 @@ fn a_run_that_is_killed_under_its_server_is_cleaned_up_after() {
     assert!(!cleaned.stdout.contains("FAILED"), "{}", cleaned.stdout);
     assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
     assert_eq!(rig.belongings(&[pid]), before, "{}", cleaned.stdout);
+}
+
+#[test]
+fn a_ramp_that_is_interrupted_leaves_nothing_of_its_server() {
+    let Some(rig) = able() else { return };
+    let stacks = two_stacks(&rig);
+    let before = rig.belongings(&[]);
+    let study = rig.study("nfs", &ramp(&stacks, "warm_up = \"1s\"\ntime = \"60s\"\n"));
+    let mut running = Running::start(rig.run_command(&study, &rig.result("nfs"), &[]));
+    until_served(&rig, &mut running);
+    running.signal(Signal::INT);
+    let pid = running.pid();
+    let ran = running.wait();
+    ran.expect(3, &[]);
+    let said = ran.stderr.contains("interrupted") || ran.stderr.contains("was stopped");
+    assert!(said, "{}", ran.stderr);
+    assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
+    assert_eq!(rig.belongings(&[pid]), before, "something is left");
+}
+
+/// The clients see an ended connection alone; what happened stands in the log of the server.
+#[test]
+fn a_server_that_dies_in_a_ramp_is_named_with_its_last_words() {
+    let Some(rig) = able() else { return };
+    let stacks = two_stacks(&rig);
+    let (on_lun, _) = stacks.split_once("[[stack]]\nname = \"there\"").expect("two stacks");
+    let before = rig.belongings(&[]);
+    let study = rig.study("nfs", &ramp(on_lun, "warm_up = \"1s\"\ntime = \"60s\"\n"));
+    let mut running = Running::start(rig.run_command(&study, &rig.result("nfs"), &[]));
+    until_served(&rig, &mut running);
+    let server = until_written(&rig, &mut running);
+    kill_process(server, Signal::KILL).expect("killed");
+    let pid = running.pid();
+    let ran = running.wait();
+    ran.expect(3, &[]);
+    let words: Vec<&str> = ran.stderr.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("phase `ramp`"), "{}", ran.stderr);
+    // The name of the program stands in each line of its log.
+    let said = words.split("the NFS server has ended and said last: ").nth(1);
+    assert!(said.is_some_and(|said| said.contains("ganesha")), "{}", ran.stderr);
+    assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
+    assert_eq!(rig.belongings(&[pid]), before, "something is left");
 }
 
 /// Names come and go, and nothing commits: what keeps them is the file system alone.

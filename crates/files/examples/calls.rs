@@ -1,15 +1,19 @@
 //! One class of calls at one depth, for `benches/file-serving`: rate and processor time of a call.
 //!
 //! Takes `PLACE CLASS DEPTH CONNECTIONS SECONDS [RATE]` and prints one line. The place is an NFS export on 127.0.0.1,
-//! its process in `SERVER`, or `local:DIRECTORY`. The class `names` makes and removes files in turn. `TRANSFER_KIB` is
-//! the size of a read or write (8), `FILE_KIB` that of a file (256). With a rate arrival is open. Each byte is checked.
+//! its process in `SERVER`, or `local:DIRECTORY`. The class `names` makes and removes files in turn. `made` makes files
+//! of 256 MiB together and writes each whole; `synced` also syncs each. Both take no seconds. `TRANSFER_KIB` is the
+//! size of a read or write (8), `FILE_KIB` that of a file (256). With a rate arrival is open. Each byte is checked.
 //!
 //! Prevents: a client that is faster because it looks less.
 #![allow(clippy::print_stdout, reason = "it prints its line")]
 
-use files::{Class, Config, FilesError, LocalDirectory, Mix, NfsServer, Place, Serving, Sizes, Work};
+use files::{After, Class, Config, FilesError, LocalDirectory, Mix, NfsServer, Place, Serving, Sizes, Work};
 use std::net::Ipv4Addr;
 use workloads::{Arrival, Pacing, Schedule};
+
+/// Bytes of the files that `made` and `synced` make.
+const MADE_BYTES: u64 = 256 << 20;
 
 /// Processor time of a process, microseconds.
 fn cpu_us(pid: &str) -> f64 {
@@ -73,6 +77,28 @@ fn place(name: &str, depth: u32, connections: u32) -> Result<Place, Box<dyn std:
     }))
 }
 
+/// Files made and written whole, all in one directory; they are read and checked outside the time.
+fn made(class: &str, (place, depth): (Place, u32)) -> Result<(), Box<dyn std::error::Error>> {
+    let config = Config {
+        files_per_directory: 100_000,
+        ..config("getattr", depth)?
+    };
+    let mut serving = Serving::begin(config, place)?;
+    let before_us = own_cpu_us();
+    let filled = serving.grow_to(MADE_BYTES, class == "synced")?;
+    let cpu_us = own_cpu_us() - before_us;
+    let audit = serving.audit(After::Nothing, None)?;
+    let files = filled.tree.files as f64;
+    println!(
+        "assay {class} {depth} 1 {:.0} {:.2} wrong {}",
+        files * 1e9 / filled.elapsed_ns as f64,
+        cpu_us / files,
+        audit.lost(),
+    );
+    serving.remove()?;
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [name, class, depth, connections, seconds, rest @ ..] = words.as_slice() else {
@@ -80,6 +106,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (depth, seconds): (u32, f64) = (depth.parse()?, seconds.parse()?);
     let place = place(name, depth, connections.parse()?)?;
+    if matches!(class.as_str(), "made" | "synced") {
+        return made(class, (place, depth));
+    }
     let mut serving = Serving::begin(config(class, depth)?, place)?;
     serving.grow_to(64 << 20, false)?;
     let mut pacing = Pacing::closed(depth, (seconds * 1e9) as u64);

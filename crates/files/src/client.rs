@@ -60,6 +60,13 @@ pub enum Call<'a> {
     Remove { dir: Node, name: &'a [u8] },
     /// Removes an empty directory.
     Rmdir { dir: Node, name: &'a [u8] },
+    /// Gives a file another name of its directory; what had that name is no more.
+    Rename {
+        dir: Node,
+        name: &'a [u8],
+        to: &'a [u8],
+        node: Node,
+    },
     /// Lists a directory from its beginning, one call. `sizes`: READDIRPLUS.
     List { dir: Node, sizes: bool },
     /// Space of the file system.
@@ -87,6 +94,7 @@ impl Call<'_> {
             | Call::Symlink { dir, .. }
             | Call::Remove { dir, .. }
             | Call::Rmdir { dir, .. }
+            | Call::Rename { dir, .. }
             | Call::List { dir, .. } => Some(dir),
             Call::Fsstat | Call::Fsinfo => None,
         }

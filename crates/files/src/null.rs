@@ -30,6 +30,7 @@ struct Object {
     is_directory: bool,
     stable_name: bool,
     removed: bool,
+    renamed: bool,
     /// Versions; 0: zeros.
     now: Vec<u8>,
     stable: Vec<u8>,
@@ -69,6 +70,8 @@ pub(crate) struct Planted {
     pub(crate) forgets_names: bool,
     /// Removed names are there again after a cut.
     pub(crate) forgets_removals: bool,
+    /// Files that were renamed are gone after a cut.
+    pub(crate) forgets_renames: bool,
     /// The verifier stays the same after a cut.
     pub(crate) same_verifier: bool,
     /// Reads of this node bring its last version but one.
@@ -86,6 +89,8 @@ pub(crate) struct Null {
     free: Vec<Nanos>,
     calls: u64,
     lists: u64,
+    /// A name leads to another object than it was made for.
+    has_renamed: bool,
     verifier: u64,
     buffer: Vec<u8>,
     listing: Vec<PlainEntry>,
@@ -114,6 +119,7 @@ impl Null {
             free: vec![0; servers],
             calls: 0,
             lists: 0,
+            has_renamed: false,
             verifier: 1,
             buffer: Vec::new(),
             listing: Vec::new(),
@@ -134,6 +140,7 @@ impl Null {
                 object.there = false;
             }
             object.there |= object.removed && self.planted.forgets_removals;
+            object.there &= !(object.renamed && self.planted.forgets_renames);
         }
         self.verifier += u64::from(!self.planted.same_verifier);
     }
@@ -219,6 +226,37 @@ impl Null {
         }
     }
 
+    fn rename(&mut self, dir: Node, (name, to): (&[u8], &[u8])) -> Then {
+        let Some(node) = self.named(dir, name) else {
+            return Then::Answer(Status::NOT_FOUND);
+        };
+        if let Some(replaced) = self.named(dir, to) {
+            self.objects[replaced.0 as usize].there = false;
+        }
+        let object = &mut self.objects[node.0 as usize];
+        (object.name, object.renamed, self.has_renamed) = (to.to_vec(), true, true);
+        Then::Done
+    }
+
+    /// Nodes are known by whoever asks: a search by name only where names have changed. Then the node leads to what
+    /// the name is of, as a file handle does that is learned anew.
+    fn lookup(&mut self, dir: Node, name: &[u8], node: Option<Node>) -> Then {
+        let Some(node) = node else {
+            return Then::Answer(Status::NOT_FOUND);
+        };
+        let object = &self.objects[node.0 as usize];
+        if object.there && object.dir == dir.0 && object.name == name {
+            return Then::Found(node);
+        }
+        match self.named(dir, name).filter(|_| self.has_renamed) {
+            Some(other) => {
+                self.objects.swap(other.0 as usize, node.0 as usize);
+                Then::Found(node)
+            }
+            None => Then::Answer(Status::NOT_FOUND),
+        }
+    }
+
     fn of(&self, node: Node, then: Then) -> Then {
         if self.objects[node.0 as usize].there {
             then
@@ -263,14 +301,7 @@ impl Null {
                 }
                 self.of(of, Then::Done)
             }
-            // Nodes are known by whoever asks: a search by name only where no node is named.
-            Call::Lookup { dir, name, node } => {
-                let is = |node: &Node| {
-                    let object = &self.objects[node.0 as usize];
-                    object.there && object.dir == dir.0 && object.name == name
-                };
-                node.filter(is).map_or(Then::Answer(Status::NOT_FOUND), Then::Found)
-            }
+            Call::Lookup { dir, name, node } => self.lookup(dir, name, node),
             Call::Write {
                 of,
                 stable,
@@ -303,6 +334,7 @@ impl Null {
                 }
             }
             Call::Remove { dir, name } | Call::Rmdir { dir, name } => self.remove(dir, name),
+            Call::Rename { dir, name, to, .. } => self.rename(dir, (name, to)),
             Call::List { dir, .. } => self.listed(dir),
             Call::Fsstat => Then::Done,
             Call::Fsinfo => Then::Limits,

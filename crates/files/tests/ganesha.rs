@@ -203,6 +203,48 @@ fn all_works_are_served_and_nothing_is_wrong() {
 }
 
 #[test]
+fn renamed_files_are_served_and_survive_a_killed_server() {
+    inside(
+        "ganesha::renamed_files_are_served_and_survive_a_killed_server",
+        |directory| {
+            let mut ganesha = Ganesha::start(directory, 4000);
+            let mix = Mix::new(&[
+                (Class::Read, 30),
+                (Class::Write, 30),
+                (Class::Commit, 20),
+                (Class::Create, 20),
+            ]);
+            let config = Config {
+                work: Work::Mix(mix.unwrap()),
+                rename_pct: 30,
+                ..config(60)
+            };
+            let mut serving = begin(config, directory);
+            serving.grow_to(4 << 20, true).unwrap();
+            let point = serving.run(&some_of_each(24, 100), 1).unwrap();
+            assert_eq!(point.counts.wrong, 0, "{:?}", point.wrong);
+            let audit = serving.audit(After::Nothing, None).unwrap();
+            assert!(audit.is_clean() && audit.names_removed > 0, "{audit:?}");
+            let killer = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                ganesha.kill();
+            });
+            let ended = serving.run(&Pacing::closed(24, 60_000_000_000), 2);
+            assert!(matches!(ended, Err(FilesError::Gone { .. })), "{ended:?}");
+            killer.join().unwrap();
+            let _ganesha = Ganesha::start(directory, 4001);
+            drop(begin(self::config(70), directory));
+            // The file system stayed: what was done without an answer is there whole.
+            let audit = serving.audit(After::Cut, None).unwrap();
+            assert!(audit.is_clean() && audit.names > 100, "{audit:?}");
+            let point = serving.run(&some_of_each(24, 50), 3).unwrap();
+            assert_eq!(point.counts.wrong, 0, "{:?}", point.wrong);
+            assert!(serving.audit(After::Nothing, None).unwrap().is_clean());
+        },
+    );
+}
+
+#[test]
 fn a_killed_server_ends_the_phase_and_loses_nothing() {
     inside(
         "ganesha::a_killed_server_ends_the_phase_and_loses_nothing",

@@ -107,6 +107,35 @@ fn changes_that_meet_their_own_traces_are_counted_and_not_wrong() {
 }
 
 #[test]
+fn a_renamed_file_has_its_new_name_alone_and_its_data() {
+    let mix = Mix::new(&[
+        (Class::Read, 40),
+        (Class::Write, 20),
+        (Class::Commit, 10),
+        (Class::Create, 30),
+    ]);
+    let config = Config {
+        work: Work::Mix(mix.unwrap()),
+        rename_pct: 30,
+        ..config()
+    };
+    for spoiled in [Spoiled::Nothing, Spoiled::EndsAfterChange(50)] {
+        let (mut serving, point) = work(config.clone(), spoiled, 200);
+        let point = point.unwrap();
+        assert_eq!(point.counts.wrong, 0, "{spoiled:?}: {:?}", point.wrong);
+        assert_eq!(
+            point.counts.traces > 0,
+            spoiled != Spoiled::Nothing,
+            "{:?}",
+            point.counts
+        );
+        let audit = serving.audit(After::Nothing, None).unwrap();
+        assert!(audit.is_clean() && audit.names_removed > 0, "{spoiled:?}: {audit:?}");
+        serving.remove().unwrap();
+    }
+}
+
+#[test]
 fn put_off_calls_are_tried_again() {
     let (_, point) = work(config(), Spoiled::Later(100), 60);
     let point = point.unwrap();

@@ -1,8 +1,8 @@
 //! Results of replies: what a server may send, and what it may not. Prevents: a length of the server that is believed.
 
-use files::nfs::{Procedure, results};
+use files::nfs::{Handle, Procedure, arguments, results};
 use files::rpc::{Reader, Writer};
-use files::{Answer, Entries, Listed, Status};
+use files::{Answer, Call, Entries, Listed, Node, Status};
 
 fn body(fill: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -45,6 +45,32 @@ fn a_refusal_is_a_refusal_whatever_follows() {
         let read = results::read(procedure, 8, Reader::new(&reply)).unwrap();
         assert!(matches!(read.answer, Answer::Refused(Status::LATER)));
     }
+}
+
+/// RFC 1813, 3.3.14: directory and name twice; two `wcc_data` come back.
+#[test]
+fn a_rename_names_the_directory_twice_and_is_done_or_refused() {
+    let handle = Handle::new(b"home").unwrap();
+    let call = Call::Rename {
+        dir: Node::ROOT,
+        name: b"f1",
+        to: b"f23",
+        node: Node(7),
+    };
+    assert_eq!(arguments::procedure(&call) as u32, 14);
+    let sent = body(|w| arguments::write(w, &call, |_| &handle));
+    let meant = body(|w| _ = w.opaque(b"home").opaque(b"f1").opaque(b"home").opaque(b"f23"));
+    assert_eq!(sent, meant);
+    let read = |status: u32| {
+        let reply = body(|w| _ = w.u32(status).u32(0).u32(0).u32(0).u32(0));
+        let read = results::read(Procedure::Rename, 0, Reader::new(&reply)).unwrap();
+        match read.answer {
+            Answer::Done => None,
+            Answer::Refused(status) => Some(status),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((read(0), read(2)), (None, Some(Status::NOT_FOUND)));
 }
 
 #[test]

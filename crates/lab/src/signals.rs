@@ -1,31 +1,57 @@
 //! Ctrl-C and SIGTERM as a flag: whoever waits looks at it, undoes what it did and returns.
+//!
+//! Prevents: a run that leaves its mounts because one order to end came as two signals (coreutils `timeout` sends one
+//! to the process and one to its group).
+#![allow(unsafe_code)]
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use targets::{Nanos, monotonic_ns};
 
 /// How often whoever waits looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// Those that end a run in order.
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// What comes within so long of the first signal is the same order to end.
+const SAME_ORDER_NS: Nanos = 1_000_000_000;
+/// The exit code of a process that a second order ends: something may be left.
+const ENDED_AT_ONCE: i32 = 4;
 
-/// The flag that a signal sets. A second signal ends the process at once; `assay clean` then undoes what is left.
+/// The flag that a signal sets. A second signal ends the process at once, unless it comes within a second of the first;
+/// `assay clean` then undoes what is left.
 ///
 /// # Errors
 /// A signal that cannot be watched.
 pub fn cancel_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
+    let first = Arc::new(AtomicU64::new(0));
+    // Whatever the clock sets up at its first use is done before a handler reads it.
+    let _ = monotonic_ns();
     for signal in SIGNALS {
-        signal_hook::flag::register_conditional_shutdown(signal, 4, Arc::clone(&flag))?;
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        let (flag, first) = (Arc::clone(&flag), Arc::clone(&first));
+        let heard = move || {
+            if is_second_order(&first, monotonic_ns()) {
+                signal_hook::low_level::exit(ENDED_AT_ONCE);
+            }
+            flag.store(true, Ordering::SeqCst);
+        };
+        // SAFETY: the handler reads the monotonic clock, touches atomics and may call `_exit`: all async-signal-safe.
+        unsafe { signal_hook::low_level::register(signal, heard) }?;
     }
     Ok(flag)
 }
 
-/// The same for a rank of MPI, where a second signal is nobody's impatience: its launcher sends one to the process and
-/// one to its group.
+/// Whether a signal at that time is more than the first order to end. `first`: when that came; 0: none has come.
+fn is_second_order(first: &AtomicU64, now: Nanos) -> bool {
+    let was = first.compare_exchange(0, now.max(1), Ordering::SeqCst, Ordering::SeqCst);
+    was.is_err_and(|came| now.saturating_sub(came) >= SAME_ORDER_NS)
+}
+
+/// The same for a rank of MPI, where a second signal is never anybody's impatience: its launcher sends one to the
+/// process and one to its group.
 ///
 /// # Errors
 /// A signal that cannot be watched.
@@ -100,6 +126,28 @@ impl Drop for SetWhenGone<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signals_within_a_second_are_one_order() {
+        let first = AtomicU64::new(0);
+        let began = 7 * SAME_ORDER_NS;
+        for (after, second) in [
+            (0, false),
+            (1_000_000, false),
+            (SAME_ORDER_NS - 1, false),
+            (SAME_ORDER_NS, true),
+            (60 * SAME_ORDER_NS, true),
+        ] {
+            assert_eq!(
+                is_second_order(&first, began + after),
+                second,
+                "{after} ns after the first"
+            );
+        }
+        let first = AtomicU64::new(0);
+        assert!(!is_second_order(&first, 0), "the first, whatever the clock says");
+        assert!(is_second_order(&first, 2 * SAME_ORDER_NS));
+    }
 
     #[test]
     fn a_wait_lasts_and_a_signal_ends_it() {

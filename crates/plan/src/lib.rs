@@ -38,7 +38,7 @@ pub use options::{
     Given, Refused, Rule, Step, Takes, Tool, Value, arguments, mount_words, options, options_markdown, split_flag,
 };
 pub use schedule::{Block, block, round};
-pub use space::{over_budget as zfs_over_budget, zfs_room};
+pub use space::{TemporarySpace, over_budget as zfs_over_budget, zfs_room};
 pub use stranger::read_file;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};

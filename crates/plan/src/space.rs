@@ -95,9 +95,14 @@ pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
 /// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies
 /// beside the data, or only the machine knows.
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
-    let bytes = set_bytes(study, stack.redo.as_ref()?)?;
+    room_beside(study, stack, stack.redo.as_ref()?)
+}
+
+/// Bytes of a LUN set that a stack has beside that of its data, as [`redo_room`] gives them.
+fn room_beside(study: &Study, stack: &Stack, set: &str) -> Option<u64> {
+    let bytes = set_bytes(study, set)?;
     if let Some(volume) = stack.kind.volume() {
-        return Some(volume.room(bytes, luns(study, stack.redo.as_ref()?)? as u32));
+        return Some(volume.room(bytes, luns(study, set)? as u32));
     }
     let copies = stack.kind.disk_group().map_or(1, |group| group.redundancy.copies());
     Some(bytes / u64::from(copies))
@@ -143,15 +148,57 @@ const SPILLED_BYTES: f64 = 0.3e9;
 /// Users whose questions spill at the same time: of many, most wait.
 const SPILLING_MAX: u32 = 10;
 
-/// Bytes of decision support beside each other: tables, keys, and temporary files of its users where they have no LUNs
-/// of their own.
-fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
+/// Bytes of the tables and keys of decision support.
+fn tables_bytes(tpch: &Tpch) -> u64 {
+    (tpch.scale * TABLES_BYTES) as u64
+}
+
+/// Bytes that the questions of decision support spill at the same time.
+fn spilled_bytes(tpch: &Tpch) -> u64 {
     let spilling = match tpch.run {
-        _ if stack.temp.is_some() => 0,
         TpchRun::Streams(streams) => streams,
         TpchRun::Power | TpchRun::Users { .. } => tpch.users_most().min(SPILLING_MAX),
     };
-    (tpch.scale * (TABLES_BYTES + SPILLED_BYTES * f64::from(spilling))) as u64
+    (tpch.scale * SPILLED_BYTES * f64::from(spilling)) as u64
+}
+
+/// Bytes of decision support beside each other: tables, keys, and temporary files of its users where they have no LUNs
+/// of their own.
+fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
+    let spilled = match stack.temp {
+        Some(_) => 0,
+        None => spilled_bytes(tpch),
+    };
+    tables_bytes(tpch).saturating_add(spilled)
+}
+
+/// Temporary files of questions against the LUN set that a stack has for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemporarySpace {
+    /// The LUN set.
+    pub set: String,
+    /// Bytes that the questions of the study spill at the same time; an upper bound, measured with PostgreSQL.
+    pub needed: u64,
+    /// Bytes that the set has room for; `None` where only the machine knows.
+    pub room: Option<u64>,
+}
+
+impl TemporarySpace {
+    /// Of a stack; `None` where its temporary files lie beside the data, or where no phase asks questions.
+    pub fn of(study: &Study, stack: &Stack) -> Option<TemporarySpace> {
+        let set = stack.temp.clone()?;
+        let asked = study.phases.iter().filter_map(|phase| phase.kind.tpch());
+        Some(TemporarySpace {
+            needed: asked.map(spilled_bytes).max()?,
+            room: room_beside(study, stack, &set),
+            set,
+        })
+    }
+
+    /// Whether the set may be too small, with what a file system takes for itself.
+    pub fn is_short(&self) -> bool {
+        self.room.is_some_and(|room| self.needed > room / 20 * 19)
+    }
 }
 
 fn bulk_bytes(bulk: &Bulk) -> u64 {
@@ -173,7 +220,7 @@ pub(crate) fn in_sql(phase: &Phase, stack: &Stack) -> Option<(u64, &'static str)
 fn sql_bytes(study: &Study) -> u64 {
     let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
-        PhaseKind::Tpch(tpch) => ((tpch.scale * TABLES_BYTES) as u64, 0),
+        PhaseKind::Tpch(tpch) => (tables_bytes(tpch), 0),
         PhaseKind::Bulk(bulk) => (0, bulk_bytes(bulk)),
         PhaseKind::Files(serving) => (serving.data_bytes_most(), 0),
         PhaseKind::PowerCut(cut) => (cut.work.serving().map_or(0, Serving::data_bytes_most), 0),

@@ -11,7 +11,7 @@ const LONGEST: usize = 72 << 10;
 /// Bytes that a READ asked for.
 const ASKED: u32 = 8192;
 
-const PROCEDURES: [Procedure; 17] = [
+const PROCEDURES: [Procedure; 18] = [
     Procedure::Getattr,
     Procedure::Setattr,
     Procedure::Lookup,
@@ -29,6 +29,7 @@ const PROCEDURES: [Procedure; 17] = [
     Procedure::Fsstat,
     Procedure::Fsinfo,
     Procedure::Commit,
+    Procedure::Rename,
 ];
 
 /// Good replies: the place of their procedure in [`PROCEDURES`], or one behind it for MOUNT, and the message.

@@ -2,6 +2,7 @@
 //!
 //! Prevents: settings that cannot be followed and are found out in the middle of a phase ([`Config::check`]).
 
+use super::class::Class;
 use super::mix::Mix;
 use super::sizes::Sizes;
 use super::steps::Steps;
@@ -38,6 +39,8 @@ pub struct Config {
     pub append_pct: u8,
     /// Writes that ask for FILE_SYNC; the others are UNSTABLE until a COMMIT.
     pub stable_pct: u8,
+    /// Operations of a mix that rename a file instead; the mix must make files, for a rename may replace one.
+    pub rename_pct: u8,
     /// Writes that are shorter than a transfer: any whole KiB below it.
     pub short_writes_pct: u8,
     /// Reads and writes take the whole file, call after call, within one operation.
@@ -63,6 +66,7 @@ impl Config {
             lookups_failed_pct: 35,
             append_pct: 70,
             stable_pct: 0,
+            rename_pct: 0,
             short_writes_pct: 49,
             whole: false,
             sessions,
@@ -104,6 +108,7 @@ impl Config {
             ("lookups_failed", self.lookups_failed_pct),
             ("append", self.append_pct),
             ("stable", self.stable_pct),
+            ("rename", self.rename_pct),
             ("short writes", self.short_writes_pct),
         ];
         if let Some((name, share)) = shares.into_iter().find(|(_, share)| *share > 100) {
@@ -123,6 +128,14 @@ impl Config {
         }
         if self.files_per_directory == 0 || self.files_per_directory > 100_000 {
             return refused("a directory of 0 or of above 100,000 files\ngive 1 to 100000".into());
+        }
+        let makes_files = matches!(&self.work, Work::Mix(mix) if mix.percent(Class::Create) > 0);
+        if self.rename_pct > 0 && !makes_files {
+            return refused(
+                "a rename may replace a file, and the work makes none in its place
+                 give `create` a share of the mix, or remove `rename`"
+                    .into(),
+            );
         }
         match &self.work {
             Work::Mix(mix) => mix.check(self.stable_pct),

@@ -31,6 +31,7 @@ pub fn procedure(call: &Call<'_>) -> Procedure {
         Call::Symlink { .. } => Procedure::Symlink,
         Call::Remove { .. } => Procedure::Remove,
         Call::Rmdir { .. } => Procedure::Rmdir,
+        Call::Rename { .. } => Procedure::Rename,
         Call::List { sizes: false, .. } => Procedure::Readdir,
         Call::List { sizes: true, .. } => Procedure::Readdirplus,
         Call::Fsstat => Procedure::Fsstat,
@@ -52,6 +53,12 @@ pub fn write<'h>(writer: &mut Writer<'_>, call: &Call<'_>, handle_of: impl Fn(No
         Call::Lookup { dir, name, .. } | Call::Remove { dir, name } | Call::Rmdir { dir, name } => {
             handle(writer, dir);
             writer.opaque(name);
+        }
+        Call::Rename { dir, name, to, .. } => {
+            for name in [name, to] {
+                handle(writer, dir);
+                writer.opaque(name);
+            }
         }
         Call::Access { of } => {
             handle(writer, of);

@@ -21,6 +21,7 @@ pub enum Procedure {
     Symlink = 10,
     Remove = 12,
     Rmdir = 13,
+    Rename = 14,
     Readdir = 16,
     Readdirplus = 17,
     Fsstat = 18,

@@ -56,9 +56,12 @@ pub fn read(procedure: Procedure, asked: u32, mut reader: Reader<'_>) -> Result<
             }
         }
         Procedure::Readdir | Procedure::Readdirplus => listing(reader, procedure == Procedure::Readdirplus)?,
-        Procedure::Setattr | Procedure::Access | Procedure::Remove | Procedure::Rmdir | Procedure::Fsstat => {
-            Answer::Done
-        }
+        Procedure::Setattr
+        | Procedure::Access
+        | Procedure::Remove
+        | Procedure::Rmdir
+        | Procedure::Rename
+        | Procedure::Fsstat => Answer::Done,
         Procedure::Fsinfo => limits(&mut reader)?,
     };
     Ok(Read { answer, handle: found })

@@ -125,6 +125,12 @@ impl Crew {
         })
     }
 
+    pub(crate) fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.users.iter().for_each(|users| all.add(&users.counts()));
+        all
+    }
+
     pub(crate) fn wrong(&self) -> WrongAnswers {
         let mut all = WrongAnswers::default();
         self.users.iter().for_each(|users| all.add(users.wrong()));

@@ -218,6 +218,12 @@ impl Posix {
                 let path = self.learn(dir, name, None);
                 rustix::fs::unlinkat(&self.root, &path, AtFlags::REMOVEDIR).map(|()| Held::Done)
             }
+            Call::Rename { dir, name, to, node } => {
+                let (from, onto) = (self.learn(dir, name, None), self.learn(dir, to, None));
+                rustix::fs::renameat(&self.root, &from, &self.root, &onto)?;
+                self.paths[node.0 as usize] = Some(onto);
+                Ok(Held::Done)
+            }
             Call::List { dir, sizes } => {
                 let directory = rustix::fs::openat(
                     &self.root,

@@ -1,7 +1,7 @@
 //! What was found of the files after a cut, a kill, or simply afterwards.
 //!
 //! Prevents: a loss that is called allowed, and an allowed loss that is called one. RFC 1813, chapter 1.6: stable are
-//! WRITE with FILE_SYNC, CREATE, MKDIR, SYMLINK, REMOVE, RMDIR, COMMIT, and RENAME, LINK and MKNOD, which nobody calls
+//! WRITE with FILE_SYNC, CREATE, MKDIR, SYMLINK, REMOVE, RMDIR, RENAME, COMMIT, and LINK and MKNOD, which nobody calls
 //! here; SETATTR is not.
 
 /// The findings. What is **lost** was acknowledged as stable, or cannot come back by the rules of NFS.
@@ -9,11 +9,11 @@
 pub struct Audit {
     /// Names that had to be there and were looked up.
     pub names: u64,
-    /// Of these, names that are gone: acknowledged CREATE, MKDIR or SYMLINK that was lost.
+    /// Of these, names that are gone: acknowledged CREATE, MKDIR, SYMLINK or RENAME that was lost.
     pub names_lost: u64,
-    /// Names that had to be gone and were looked up: acknowledged REMOVE or RMDIR.
+    /// Names that had to be gone and were looked up: acknowledged REMOVE or RMDIR, and old names of RENAME.
     pub names_removed: u64,
-    /// Of these, names that are there again: acknowledged REMOVE or RMDIR that was lost.
+    /// Of these, names that are there again: acknowledged REMOVE, RMDIR or RENAME that was lost.
     pub names_back: u64,
     /// Names whose last call had no answer: they may be there or not.
     pub names_open: u64,

@@ -2,7 +2,7 @@
 //!
 //! Prevents: a caller that has to know which client it drives.
 
-use super::{After, Audit, Filled, NfsServer, Place, Point, TreeSize, WrongAnswers};
+use super::{After, Audit, Counts, Filled, NfsServer, Place, Point, TreeSize, WrongAnswers};
 use crate::error::FilesError;
 use crate::load::Config;
 use crate::nfs3::Nfs3;
@@ -86,7 +86,8 @@ impl Serving {
     ///
     /// Wrong answers are counted, and the phase goes on. Errors end it: a server that is gone or silent, broken
     /// protocol, STALE, IO, a full file system ([`FilesError::is_out_of_space`]), a server that started anew in
-    /// the middle. After an error [`Self::wrong`] says what was wrong until then, and [`Self::audit`] may follow.
+    /// the middle. After an error [`Self::wrong`] and [`Self::counts`] say what came until then, and [`Self::audit`]
+    /// may follow.
     pub fn run(&mut self, pacing: &Pacing, seed: u64) -> Result<Point, FilesError> {
         if pacing.sessions == 0 || pacing.sessions > self.sessions {
             return Err(FilesError::Settings(format!(
@@ -98,6 +99,15 @@ impl Serving {
             Kind::Nfs3(users) => users.run(|users| drive(users, pacing, seed)),
             Kind::Posix(crew) => crew.run(pacing, seed),
             Kind::Null(users) => users.run(|users| drive(users, pacing, seed)),
+        }
+    }
+
+    /// Counts of the last phase or load point, also where it ended by an error.
+    pub fn counts(&self) -> Counts {
+        match &self.kind {
+            Kind::Nfs3(users) => users.counts(),
+            Kind::Posix(crew) => crew.counts(),
+            Kind::Null(users) => users.counts(),
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct File {
     /// Room for versions; 0: never written again.
     pub(crate) room: u32,
     pub(crate) grains: u32,
+    /// The number that its data carry: of the first name that it had.
+    pub(crate) content: u32,
     pub(crate) identity: Identity,
     /// Its name exists, as far as answers say.
     pub(crate) there: bool,
@@ -58,7 +60,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    pub(crate) fn new(node: Node, directory: u32, kind: Kind, kib: u32) -> File {
+    pub(crate) fn new((node, content): (Node, u32), directory: u32, kind: Kind, kib: u32) -> File {
         File {
             node,
             directory,
@@ -67,6 +69,7 @@ impl File {
             size: 0,
             room: 0,
             grains: 0,
+            content,
             identity: Identity::default(),
             there: false,
             removed: false,
@@ -113,6 +116,20 @@ impl File {
     /// Nobody holds it: all sessions ended.
     pub(crate) fn release_all(&mut self) {
         (self.readers, self.alone) = (0, false);
+    }
+
+    /// What two names are of changes places; the names themselves stay.
+    pub(crate) fn swap_objects(&mut self, other: &mut File) {
+        use std::mem::swap;
+        swap(&mut self.node, &mut other.node);
+        swap(&mut self.home, &mut other.home);
+        swap(&mut self.size, &mut other.size);
+        swap(&mut self.room, &mut other.room);
+        swap(&mut self.grains, &mut other.grains);
+        swap(&mut self.content, &mut other.content);
+        swap(&mut self.identity, &mut other.identity);
+        swap(&mut self.dirty, &mut other.dirty);
+        swap(&mut self.cut_back, &mut other.cut_back);
     }
 
     /// Bytes in it.

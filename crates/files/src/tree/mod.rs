@@ -11,7 +11,7 @@ pub(crate) use file::{File, Hold, Kind};
 pub(crate) use grains::{FIRST, Grains, Standing, before, standing};
 pub(crate) use names::{Name, Named, named};
 
-use crate::client::Node;
+use crate::client::{Identity, Node};
 use crate::load::{Class, Config, Steps, Work};
 use crate::serving::TreeSize;
 use rand_core::{Rng, SeedableRng};
@@ -161,7 +161,7 @@ impl Tree {
     fn plan_file(&mut self, config: &Config, kind: Kind, kib: u32, (there, accessed): (bool, bool)) {
         let nth = self.files.len() as u32;
         let directory = self.directories.len() as u32 - 1;
-        let mut file = File::new(self.node(), directory, kind, kib);
+        let mut file = File::new((self.node(), nth), directory, kind, kib);
         file.there = there;
         if accessed {
             file.room = kib + kib.max(4 * config.transfer_kib).max(64);
@@ -195,8 +195,40 @@ impl Tree {
         self.over.reserve(names.saturating_sub(self.over.len()));
     }
 
+    /// A file has another one's name now, and what had that name is no more: it is the absent one under the old name.
+    pub(crate) fn renamed(&mut self, from: u32, onto: u32) {
+        let both = self.files.get_disjoint_mut([from as usize, onto as usize]);
+        let [old, new] = both.expect("a file is renamed to the name of another one");
+        old.swap_objects(new);
+        let replaced = new.there;
+        (new.there, new.open, new.removed) = (true, false, false);
+        (old.there, old.open, old.removed) = (false, false, true);
+        (old.size, old.dirty, old.cut_back, old.identity) = (0, false, false, Identity::default());
+        let (at, room) = (old.grains, old.room);
+        self.grains.keep_none(at, room);
+        let place = |list: &[u32], file: u32| list.iter().position(|known| *known == file);
+        if let Some(at) = place(&self.accessed, from) {
+            self.accessed.swap_remove(at);
+        }
+        if let Some(at) = place(&self.absent, onto) {
+            self.absent.swap_remove(at);
+        }
+        self.absent.push(from);
+        if !replaced {
+            self.accessed.push(onto);
+        }
+        self.changed(from);
+        self.changed(onto);
+    }
+
+    /// Whether a file may be renamed to this name: it is of the same kind, and nobody uses it.
+    pub(crate) fn can_be_replaced(&self, file: u32) -> bool {
+        let file = &self.files[file as usize];
+        file.kind == Kind::Data && file.room > 0 && !file.open && file.is_free_for(Hold::Alone)
+    }
+
     /// Makes all lists anew from what is there.
-    pub(crate) fn relist(&mut self, steps: bool) {
+    pub(crate) fn relist(&mut self) {
         for list in [
             &mut self.accessed,
             &mut self.absent,
@@ -209,7 +241,7 @@ impl Tree {
         for (nth, file) in self.files.iter().enumerate() {
             let list = match (file.kind, file.there) {
                 (Kind::Data, true) if file.room > 0 => &mut self.accessed,
-                (Kind::Data, false) if steps => &mut self.absent,
+                (Kind::Data, false) => &mut self.absent,
                 (Kind::Spare, false) => &mut self.absent,
                 (Kind::Spare, true) => &mut self.spare,
                 (Kind::Inner, false) => &mut self.absent_inner,
@@ -275,4 +307,44 @@ pub(crate) fn below(random: &mut Xoshiro256PlusPlus, n: u32) -> u32 {
 fn one_of_share(nth: u64, pct: u8) -> bool {
     let pct = u64::from(pct);
     nth * pct % 100 < pct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(list: &[u32]) -> Vec<u32> {
+        let mut list = list.to_vec();
+        list.sort_unstable();
+        list
+    }
+
+    #[test]
+    fn a_renamed_file_takes_its_data_along_and_its_old_name_is_free() {
+        let config = Config {
+            accessed_pct: 100,
+            sizes: crate::load::Sizes::one(4).unwrap(),
+            ..Config::sfs97(1, 1, 1)
+        };
+        let mut tree = Tree::new(&config);
+        tree.plan_growth(&config, 256 << 10);
+        let (before, replaced) = (tree.files[0].clone(), tree.files[1].clone());
+        assert_eq!((before.content, before.there, replaced.there), (0, true, true));
+        let spare = tree.absent.clone();
+        tree.renamed(0, 1);
+        let [old, new] = [&tree.files[0], &tree.files[1]];
+        assert_eq!((new.content, new.node, new.grains), (0, before.node, before.grains));
+        assert!(new.there && !new.removed && !old.there && old.removed);
+        // The replaced file's place serves the next one that is made under the old name.
+        assert_eq!((old.content, old.node, old.size), (1, replaced.node, 0));
+        assert!(!tree.accessed.contains(&0) && tree.accessed.contains(&1) && tree.absent.contains(&0));
+        tree.renamed(1, 0);
+        assert_eq!((tree.files[0].content, tree.files[0].node), (0, before.node));
+        assert!(tree.accessed.contains(&0) && !tree.accessed.contains(&1));
+        assert_eq!(listed(&tree.absent), listed(&[spare, vec![1]].concat()));
+        // Made anew from what is there, the lists are the same.
+        let (accessed, absent) = (listed(&tree.accessed), listed(&tree.absent));
+        tree.relist();
+        assert_eq!((listed(&tree.accessed), listed(&tree.absent)), (accessed, absent));
+    }
 }

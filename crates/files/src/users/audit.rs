@@ -141,7 +141,10 @@ impl Reading {
         let is = match grain {
             None if unanswered && (kept == 0 || may_be_gone) => Is::Open,
             None => Is::Absent,
-            Some(grain) => match state.pool.check(nth, place, sent, grain) {
+            Some(grain) => match state
+                .pool
+                .check(state.tree.files[nth as usize].content, place, sent, grain)
+            {
                 Ok(()) => return,
                 Err(Wrong::Version(seen)) if seen == u32::from(before(sent)) && unanswered => Is::Open,
                 Err(Wrong::Version(seen)) => match u8::try_from(seen).map(|seen| standing(kept, sent, seen)) {
@@ -285,8 +288,41 @@ impl<C: Client> Users<C> {
                 .gone
                 .extend((directory.first..directory.first + directory.count).map(Item::File));
         }
+        self.settle_renames(&inside)?;
         self.book_names(&names, &mut inside, audit);
         Ok(inside)
+    }
+
+    /// A rename without an answer was carried out whole, or not at all: the names that are there say which. From then
+    /// on both names are certain.
+    fn settle_renames(&mut self, names: &Names) -> Result<(), FilesError> {
+        for (from, onto) in self.state.take_renames() {
+            let is_done = names.gone.contains(&Item::File(from)) && names.found.contains(&Item::File(onto));
+            if !is_done {
+                continue;
+            }
+            self.state.tree.renamed(from, onto);
+            // Nobody acknowledged that the old name is gone.
+            self.state.tree.files[from as usize].removed = false;
+            // The way to the file is known by its old name alone.
+            let (name, dir) = (self.state.tree.name(onto), self.state.tree.directory_of(onto).node);
+            let node = Some(self.state.tree.files[onto as usize].node);
+            let mut identity = None;
+            let call = Call::Lookup {
+                dir,
+                name: name.bytes(),
+                node,
+            };
+            self.single(call, |answer| match answer {
+                Answer::Found(found) => {
+                    identity = Some(found.identity);
+                    Ok(())
+                }
+                other => Err(unexpected("looking a renamed file up", &other)),
+            })?;
+            self.state.tree.files[onto as usize].identity = identity.unwrap_or_default();
+        }
+        Ok(())
     }
 
     fn book_names(&self, directories: &Names, inside: &mut Names, audit: &mut Audit) {
@@ -381,7 +417,9 @@ impl<C: Client> Users<C> {
     }
 
     /// The directory of the run itself is gone: all names are.
-    fn nothing_there(&self, after: After, audit: &mut Audit) -> Names {
+    fn nothing_there(&mut self, after: After, audit: &mut Audit) -> Names {
+        // Without the directory of the run no file is there under either name.
+        self.state.take_renames();
         let directories = Names::new(Vec::new(), 0, after);
         let mut inside = Names::new(Vec::new(), 0, after);
         for (nth, directory) in self.state.tree.directories.iter().enumerate() {

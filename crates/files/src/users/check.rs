@@ -76,6 +76,11 @@ impl State {
                 self.name_is(session, false);
                 Ok(None)
             }
+            (Now::Rename, Status::NOT_FOUND) if session.repeated => {
+                self.counts.traces += 1;
+                self.renamed(session);
+                Ok(None)
+            }
             // nfs-ganesha reads the names and then looks at each: one that went meanwhile makes it refuse them all. The
             // directory is there, and a second look says so.
             (Now::List { .. }, Status::NOT_FOUND) if !session.refused_once => {
@@ -133,6 +138,7 @@ impl State {
                 }
             }
             (Now::Remove | Now::Rmdir, Answer::Done) => self.name_is(session, false),
+            (Now::Rename, Answer::Done) => self.renamed(session),
             (Now::Access | Now::Setattr { .. } | Now::Fsstat, Answer::Done) => {}
             (Now::Fsinfo, Answer::Limits { .. } | Answer::Done) => {}
             _ => {
@@ -178,13 +184,13 @@ impl State {
             self.note(|| format!("file {file}, KiB {first}: {} bytes instead of {kib} KiB", bytes.len()));
             return;
         }
-        let versions = self.tree.sent(file, first, kib);
+        let (versions, content) = (self.tree.sent(file, first, kib), self.tree.files[file as usize].content);
         let bad = bytes
             .chunks_exact(GRAIN)
             .zip(versions)
             .zip(first..)
             .find_map(|((grain, version), place)| {
-                let wrong = self.pool.check(file, place, *version, grain).err()?;
+                let wrong = self.pool.check(content, place, *version, grain).err()?;
                 Some((place, *version, wrong))
             });
         if let Some((place, version, wrong)) = bad {
@@ -217,6 +223,12 @@ impl State {
                 .keep_none(file.grains + file.size, file.room - file.size);
         }
         (file.dirty, file.cut_back) = (false, false);
+    }
+
+    /// The session's file has its other file's name now.
+    fn renamed(&mut self, session: &Session) {
+        let onto = session.onto.expect("a rename has another name");
+        self.tree.renamed(session.file, onto);
     }
 
     /// A name is there now, or is not.

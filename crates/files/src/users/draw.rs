@@ -33,6 +33,9 @@ impl State {
     }
 
     fn begin_of_mix(&mut self, nth: u32) {
+        if self.one_of(self.config.rename_pct) && self.rename(nth) {
+            return;
+        }
         let drawn = self.draw(100) as u8;
         let Work::Mix(mix) = &self.config.work else {
             unreachable!("a mix was asked for")
@@ -65,6 +68,30 @@ impl State {
         self.counts.substituted += 1;
         self.sessions[nth as usize].class = Class::Getattr;
         self.without_file(nth, Now::Home);
+    }
+
+    /// A file gets another name of its directory: one that is not there, or in every second rename that of a file,
+    /// which is no more then. It has no class of its own and is counted as CREATE.
+    fn rename(&mut self, nth: u32) -> bool {
+        if !self.take_file(nth, Hold::Alone) {
+            return false;
+        }
+        let from = self.sessions[nth as usize].file;
+        let directory = self.tree.directory_of(from);
+        let (first, count) = (directory.first, directory.count);
+        let (start, replaces) = (self.draw(count), self.draw(2) == 0);
+        let names = || (0..count).map(|at| first + (start + at) % count);
+        let free = |onto: &u32| *onto != from && self.tree.can_be_replaced(*onto);
+        let wanted = |onto: &u32| self.tree.files[*onto as usize].there == replaces;
+        let onto = names().filter(free).find(wanted).or_else(|| names().find(free));
+        let Some(onto) = onto else {
+            self.release(nth);
+            return false;
+        };
+        self.tree.files[onto as usize].hold(Hold::Alone);
+        let session = &mut self.sessions[nth as usize];
+        (session.now, session.class, session.onto) = (Now::Rename, Class::Create, Some(onto));
+        true
     }
 
     fn without_file(&mut self, nth: u32, now: Now) -> bool {
@@ -134,8 +161,10 @@ impl State {
         }
         let transfer = self.config.transfer_kib;
         let file = &self.tree.files[self.sessions[nth as usize].file as usize];
-        let (size, room) = (file.size, file.room);
+        // A file that was made anew under the name of a renamed one is empty.
+        let (size, room, is_empty) = (file.size, file.room, file.size == 0);
         if self.config.whole {
+            let size = if is_empty { file.home } else { size };
             self.write_part(nth, (0, transfer.min(size), size - transfer.min(size)));
             return true;
         }
@@ -144,7 +173,7 @@ impl State {
         } else {
             transfer
         };
-        if self.one_of(self.config.append_pct) && size + kib <= room {
+        if is_empty || (self.one_of(self.config.append_pct) && size + kib <= room) {
             self.write_part(nth, (size, kib, 0));
             let (home, file) = (
                 self.tree.files[self.sessions[nth as usize].file as usize].home,
@@ -191,7 +220,13 @@ impl State {
     fn setattr(&mut self, nth: u32) -> bool {
         for _ in 0..self.tree.over.len().min(4) {
             let Some(file) = self.tree.over.pop_front() else { break };
-            if self.tree.files[file as usize].is_free_for(Hold::Alone) {
+            let state = &mut self.tree.files[file as usize];
+            if !state.there || state.size <= state.home {
+                // Another file has this name since.
+                state.over = false;
+                continue;
+            }
+            if state.is_free_for(Hold::Alone) {
                 self.take(nth, file, Hold::Alone);
                 self.cut_back(nth);
                 return true;
@@ -355,6 +390,7 @@ impl State {
         let list = match (state.kind, state.there) {
             (Kind::Inner, true) => &mut self.tree.spare_inner,
             (Kind::Inner, false) => &mut self.tree.absent_inner,
+            (Kind::Data, true) => &mut self.tree.accessed,
             (_, true) if steps => &mut self.tree.accessed,
             (_, true) => &mut self.tree.spare,
             (_, false) => &mut self.tree.absent,

@@ -228,7 +228,7 @@ impl Job for Writing {
                 stable: false,
                 content: Content {
                     pool: &state.pool,
-                    file: hand.file,
+                    file: file.content,
                     first: hand.first,
                     versions: state.tree.sent(hand.file, hand.first, hand.kib),
                 },

@@ -20,7 +20,7 @@ pub(crate) use state::State;
 use crate::client::{Answer, Client};
 use crate::error::FilesError;
 use crate::load::{Class, Config};
-use crate::serving::{Point, WrongAnswers};
+use crate::serving::{Counts, Point, WrongAnswers};
 use crate::tree::Name;
 use check::Next;
 use std::collections::VecDeque;
@@ -130,6 +130,11 @@ impl<C: Client> Users<C> {
         }
     }
 
+    /// Counts of the last phase, also where it ended by an error.
+    pub(crate) fn counts(&self) -> Counts {
+        self.state.counts
+    }
+
     /// Wrong answers of the last phase, also where it ended by an error.
     pub(crate) fn wrong(&self) -> WrongAnswers {
         WrongAnswers {
@@ -148,8 +153,8 @@ impl<C: Client> Users<C> {
     }
 
     fn send(&mut self, session: u32) -> Result<(), FilesError> {
-        let mut name = Name::empty();
-        let call = self.state.call(&self.state.sessions[session as usize], &mut name);
+        let mut names = [Name::empty(); 2];
+        let call = self.state.call(&self.state.sessions[session as usize], &mut names);
         self.client.send(session, &call)
     }
 

@@ -31,6 +31,8 @@ pub(crate) enum Now {
     Remove,
     Mkdir,
     Rmdir,
+    /// To the name of the session's other file.
+    Rename,
     /// `cut`: back to the size the file was made with.
     Setattr {
         cut: bool,
@@ -48,6 +50,8 @@ pub(crate) struct Session {
     /// The file, and how it is held.
     pub(crate) file: u32,
     pub(crate) hold: Hold,
+    /// The file whose name the first one gets; it is held alone.
+    pub(crate) onto: Option<u32>,
     /// The part of the file, KiB.
     pub(crate) first: u32,
     pub(crate) kib: u32,
@@ -76,6 +80,7 @@ impl Session {
             class: Class::Getattr,
             file: 0,
             hold: Hold::None,
+            onto: None,
             first: 0,
             kib: 0,
             left: 0,

@@ -279,6 +279,72 @@ fn what_is_lost_is_a_part_of_what_was_acknowledged() {
     }
 }
 
+/// Renames among the calls of a mix, and calls that have no answer when the power goes.
+fn cut_in_renames(plant: impl FnOnce(&mut Null)) -> (Users<Null>, Audit) {
+    let mix = Mix::new(&[
+        (Class::Write, 50),
+        (Class::Commit, 20),
+        (Class::Create, 20),
+        (Class::Remove, 10),
+    ]);
+    let config = Config {
+        work: Work::Mix(mix.unwrap()),
+        rename_pct: 40,
+        sizes: Sizes::new(&[(4, 50), (40, 50)]).unwrap(),
+        accessed_pct: 100,
+        ..sfs97()
+    };
+    let mut users = filled(config, 2048);
+    plant(&mut users.client);
+    let point = closed(&mut users, 16, 2).unwrap();
+    assert_eq!(point.counts.wrong, 0, "{:?}", point.wrong);
+    let mut done = Vec::new();
+    (0..16).for_each(|nth| _ = workloads::Operation::start(&mut users, nth, &mut done).unwrap());
+    users.client.cut(usize::MAX);
+    let audit = users.audit(After::Cut).unwrap();
+    (users, audit)
+}
+
+#[test]
+fn a_renamed_file_is_there_under_its_new_name_alone_after_a_cut() {
+    let (mut users, audit) = cut_in_renames(|_| {});
+    assert!(audit.is_clean(), "{audit:?}");
+    assert!(audit.names_removed > 0 && audit.kib_stable > 0, "{audit:?}");
+    for _ in 0..3 {
+        let point = closed(&mut users, 16, 2).unwrap();
+        assert_eq!(point.counts.wrong, 0, "{:?}", point.wrong);
+        assert!(users.audit(After::Nothing).unwrap().is_clean());
+    }
+}
+
+#[test]
+fn a_rename_that_is_lost_is_found() {
+    let (_, audit) = cut_in_renames(|null| null.planted.forgets_renames = true);
+    assert!(
+        audit.names_lost > 0 && audit.lost() <= audit.acknowledged(),
+        "{audit:?}"
+    );
+}
+
+#[test]
+fn renames_without_files_that_are_made_are_refused() {
+    let mix = Mix::new(&[(Class::Write, 80), (Class::Commit, 20)]).unwrap();
+    let config = Config {
+        work: Work::Mix(mix),
+        rename_pct: 1,
+        ..sfs97()
+    };
+    assert!(matches!(config.check(), Err(FilesError::Settings(_))));
+    assert!(
+        Config {
+            rename_pct: 1,
+            ..sfs97()
+        }
+        .check()
+        .is_ok()
+    );
+}
+
 #[test]
 fn another_verifier_in_the_middle_ends_the_phase() {
     let mut users = filled(sfs97(), 2048);

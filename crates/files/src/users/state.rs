@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) verifier: Option<u64>,
     /// Writes that have no answer and never will: file, first KiB, KiB.
     pub(crate) unanswered: Vec<(u32, u32, u32)>,
+    /// Renames that have no answer and never will: from the name of one file to that of another one.
+    pub(crate) renames: Vec<(u32, u32)>,
     /// Which entries of a listing were seen, one bit each.
     pub(crate) seen: Vec<u64>,
 }
@@ -42,6 +44,7 @@ impl State {
             wrong: Vec::with_capacity(EXAMPLES_MAX),
             verifier: None,
             unanswered: Vec::new(),
+            renames: Vec::new(),
             seen: Vec::new(),
             config,
         }
@@ -62,14 +65,14 @@ impl State {
     }
 
     /// The call that a session makes now.
-    pub(crate) fn call<'a>(&'a self, session: &Session, name: &'a mut Name) -> Call<'a> {
+    pub(crate) fn call<'a>(&'a self, session: &Session, [name, to]: &'a mut [Name; 2]) -> Call<'a> {
         let (tree, nth) = (&self.tree, session.file);
         let file = || tree.files[nth as usize].node;
         let directory = || tree.directory_of(nth).node;
         let offset = u64::from(session.first) * 1024;
         if matches!(
             session.now,
-            Now::Lookup | Now::Create | Now::Remove | Now::Mkdir | Now::Rmdir
+            Now::Lookup | Now::Create | Now::Remove | Now::Mkdir | Now::Rmdir | Now::Rename
         ) {
             *name = tree.name(nth);
         }
@@ -105,7 +108,7 @@ impl State {
                 stable,
                 content: Content {
                     pool: &self.pool,
-                    file: nth,
+                    file: tree.files[nth as usize].content,
                     first: session.first,
                     versions: tree.sent(nth, session.first, session.kib),
                 },
@@ -115,7 +118,9 @@ impl State {
                 dir: directory(),
                 sizes,
             },
-            Now::Create | Now::Mkdir | Now::Remove | Now::Rmdir => self.name_call(session, name.bytes()),
+            Now::Create | Now::Mkdir | Now::Remove | Now::Rmdir | Now::Rename => {
+                self.name_call(session, name.bytes(), to)
+            }
             Now::Setattr { cut } => {
                 let file = &tree.files[nth as usize];
                 Call::Setattr {
@@ -134,22 +139,39 @@ impl State {
         self.unanswered.iter().any(covers)
     }
 
-    /// A call that makes or removes a name.
-    fn name_call<'a>(&self, session: &Session, name: &'a [u8]) -> Call<'a> {
+    /// A call that makes, removes or changes a name.
+    fn name_call<'a>(&self, session: &Session, name: &'a [u8], to: &'a mut Name) -> Call<'a> {
         let node = self.tree.files[session.file as usize].node;
         let dir = self.tree.directory_of(session.file).node;
         match session.now {
             Now::Create => Call::Create { dir, name, node },
             Now::Mkdir => Call::Mkdir { dir, name, node },
             Now::Rmdir => Call::Rmdir { dir, name },
+            Now::Rename => {
+                *to = self.tree.name(session.onto.expect("a rename has another name"));
+                Call::Rename {
+                    dir,
+                    name,
+                    to: to.bytes(),
+                    node,
+                }
+            }
             _ => Call::Remove { dir, name },
         }
     }
 
+    /// Renames without an answer, whose names are certain from now on.
+    pub(crate) fn take_renames(&mut self) -> Vec<(u32, u32)> {
+        let renames = std::mem::take(&mut self.renames);
+        for file in renames.iter().flat_map(|(from, onto)| [from, onto]) {
+            self.tree.files[*file as usize].open = false;
+        }
+        renames
+    }
+
     /// Makes all lists of the tree anew.
     pub(crate) fn relist(&mut self) {
-        let steps = matches!(self.config.work, Work::Steps(_));
-        self.tree.relist(steps);
+        self.tree.relist();
     }
 
     /// The session lets its file go.
@@ -162,6 +184,10 @@ impl State {
             // A listing that was under way may have seen what was before.
             self.tree.changed(file);
         }
+        if let Some(onto) = self.sessions[nth as usize].onto.take() {
+            self.tree.files[onto as usize].release(Hold::Alone);
+            self.tree.changed(onto);
+        }
     }
 
     /// All calls under way are given up: what they were to change may be changed or not.
@@ -173,9 +199,16 @@ impl State {
             if matches!(session.now, Now::Write { .. }) {
                 self.unanswered.push((session.file, session.first, session.kib));
             }
+            if let (Now::Rename, Some(onto)) = (session.now, session.onto) {
+                self.renames.push((session.file, onto));
+                for file in [session.file, onto] {
+                    self.tree.files[file as usize].open = true;
+                }
+            }
             *session = Session {
                 now: Now::Idle,
                 hold: Hold::None,
+                onto: None,
                 keeps: false,
                 ..*session
             };

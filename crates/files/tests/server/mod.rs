@@ -44,7 +44,7 @@ pub(crate) enum Spoiled {
     OtherSize,
     /// LOOKUP leads to another file.
     OtherHandle,
-    /// CREATE and REMOVE are carried out, but the connection ends before the answer, every so often.
+    /// CREATE, REMOVE and RENAME are carried out, but the connection ends before the answer, every so often.
     EndsAfterChange(u64),
     /// MKDIR is refused for want of space from so many replies on.
     NoMoreDirectories(u64),
@@ -207,7 +207,7 @@ impl Inner {
             _ if later => _ = w.u32(Status::LATER.0).u32(0).u32(0),
             _ => self.nfs(procedure, &mut r, (w, nth)),
         });
-        matches!(procedure, 8 | 9 | 12)
+        matches!(procedure, 8 | 9 | 12 | 14)
             && matches!(self.spoiled, Spoiled::EndsAfterChange(each) if nth.is_multiple_of(each))
     }
 
@@ -310,6 +310,7 @@ impl Inner {
                     None => _ = w.u32(Status::NOT_FOUND.0).u32(0).u32(0),
                 }
             }
+            14 => self.rename(r, w),
             16 | 17 => self.list(r, procedure == 17, w),
             18 => _ = w.u32(0).u32(0),
             19 => {
@@ -325,6 +326,21 @@ impl Inner {
             21 => _ = w.u32(0).u32(0).u32(0).u64(77),
             other => panic!("procedure {other}"),
         }
+    }
+
+    fn rename(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) {
+        let dir = self.node(r);
+        let from = self.find(dir, r.opaque(255).unwrap());
+        let dir = self.node(r);
+        let to = r.opaque(255).unwrap().to_vec();
+        // Both directories are without attributes before and after.
+        let status = if from.is_some() { Status::OK } else { Status::NOT_FOUND };
+        w.u32(status.0).u32(0).u32(0).u32(0).u32(0);
+        let Some(from) = from else { return };
+        if let Some(replaced) = self.find(dir, &to) {
+            self.objects[replaced].there = false;
+        }
+        (self.objects[from].name, self.objects[from].dir) = (to, dir as u32);
     }
 
     fn lookup(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) {

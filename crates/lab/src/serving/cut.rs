@@ -55,7 +55,7 @@ impl Ended for Served<'_> {
         let names = tree.tree().files;
         let ending = Ending::of(cut.end, &self.site.luns, self.stand, None);
         let wrong = self.work(&mut tree, &ending, (serving.sessions, after), work_seed)?;
-        let back = phase::come_back(&ending, self.stand, loss_seed, || {
+        let back = phase::come_back(&ending, (self.stand, &self.site.journal), loss_seed, || {
             self.server.start(&self.site.journal)?;
             let place = self.server.place().map(Place::Nfs3)?;
             tree.audit(After::Cut, Some(place))

@@ -2,7 +2,8 @@
 //!
 //! Prevents: growth and warm-up counted as work, and what a point left unwritten counted at the next.
 
-use super::{rows, work};
+use super::rows::{self, Answers};
+use super::work;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
 use anyhow::Context;
@@ -11,7 +12,7 @@ use ledger::{LoadPoint, Measure};
 use plan::{Limit, LimitOf, Rate, Serving};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::Outcome;
+use workloads::{Outcome, Pacing};
 
 /// A point that was run.
 pub(super) struct Ran {
@@ -43,24 +44,29 @@ impl Ramp<'_> {
         Ok(())
     }
 
-    /// Runs a point.
-    pub(super) fn run(&self, tree: &mut files::Serving, rate: Rate, host: &mut Host<'_>) -> anyhow::Result<Ran> {
+    /// Runs a point. After an error `answers` has what was wrong in those that came before it.
+    pub(super) fn run(
+        &self,
+        tree: &mut files::Serving,
+        rate: Rate,
+        host: &mut Host<'_>,
+        answers: &mut Answers,
+    ) -> anyhow::Result<Ran> {
         let seed = self.seed ^ rate.0.to_bits();
-        let mut warm_up = None;
         if self.serving.warm_up.0 > 0 {
             let pacing = work::pacing(self.serving, rate.0, self.serving.warm_up.0, self.cancel);
-            warm_up = Some(tree.run(&pacing, !seed)?);
+            drive(tree, (&pacing, !seed), (answers, " in the warm-up"))?;
             host.rest().context("rest after the warm-up of a point")?;
         }
         let pacing = work::pacing(self.serving, rate.0, self.time_ns, self.cancel);
         host.start()?;
-        let point = tree.run(&pacing, seed)?;
+        let point = drive(tree, (&pacing, seed), (answers, ""))?;
         let proof_ns = host.rest().context("rest after a point")?;
         let drain_ns = targets::monotonic_ns()
             .saturating_sub(point.outcome.ended)
             .saturating_sub(proof_ns);
         let mut seen = host.stop()?;
-        rows::count_answers(&mut seen, warm_up.as_ref(), &point);
+        rows::count_answers(&mut seen, std::mem::take(answers), &point.counts);
         seen.measures.push((Measure::FilesDrainNs, drain_ns as f64));
         Ok(Ran {
             row: rows::point(rate.0, self.since, self.time_ns, &point, &seen)?,
@@ -84,6 +90,17 @@ impl Ramp<'_> {
     }
 }
 
+/// Users work on a tree; what is wrong in their answers is counted, however that ends.
+fn drive(
+    tree: &mut files::Serving,
+    (pacing, seed): (&Pacing, u64),
+    (answers, when): (&mut Answers, &str),
+) -> Result<Point, FilesError> {
+    let ran = tree.run(pacing, seed);
+    answers.add(&tree.counts(), &tree.wrong().examples, when);
+    ran
+}
+
 /// The response that a limit holds for, over all classes.
 fn response_ns(outcome: &Outcome, limit: Limit) -> f64 {
     let mut classes = outcome.classes.iter().filter(|class| class.count > 0);
@@ -103,4 +120,60 @@ pub(super) fn is_full(error: &anyhow::Error) -> bool {
     let of_files =
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref().is_some_and(FilesError::is_out_of_space);
     error.chain().any(of_files) || crate::full::ran_out_of_space(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surroundings::Seen;
+    use files::{Class, Config, LocalDirectory, Mix, Place};
+    use std::path::Path;
+
+    /// Other bytes in every file, and a file in the place of every link: reads are wrong, and a link ends the phase.
+    fn spoil(directory: &Path) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_dir() {
+                spoil(&path);
+            } else if kind.is_symlink() {
+                std::fs::remove_file(&path).unwrap();
+                std::fs::write(&path, "no link").unwrap();
+            } else {
+                let len = entry.metadata().unwrap().len() as usize;
+                std::fs::write(&path, vec![0x5a; len]).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_answers_before_an_error_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = std::fs::File::open(dir.path()).unwrap().into();
+        let place = Place::Posix(LocalDirectory {
+            directory,
+            direct: false,
+            threads: 1,
+        });
+        let mix = Mix::new(&[(Class::Read, 99), (Class::Readlink, 1)]).unwrap();
+        let config = Config {
+            work: files::Work::Mix(mix),
+            accessed_pct: 100,
+            ..Config::sfs97(1, 1, 1)
+        };
+        let mut tree = files::Serving::begin(config, place).unwrap();
+        tree.grow_to(1 << 20, false).unwrap();
+        let mut pacing = Pacing::closed(1, 600_000_000_000);
+        pacing.stop.operations_per_session = Some(20_000);
+        let mut answers = Answers::default();
+        drive(&mut tree, (&pacing, 1), (&mut answers, "")).unwrap();
+        let mut seen = Seen::default();
+        std::mem::take(&mut answers).of_unfinished(&mut seen);
+        assert_eq!(rows::loss(&seen), None);
+        spoil(dir.path());
+        let ended = drive(&mut tree, (&pacing, 2), (&mut answers, ""));
+        assert!(matches!(ended, Err(FilesError::Refused { .. })), "{ended:?}");
+        answers.of_unfinished(&mut seen);
+        let said = rows::loss(&seen).unwrap();
+        assert!(said.contains("DATA LOST: wrong answer: file"), "{said}");
+    }
 }

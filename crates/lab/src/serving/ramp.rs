@@ -1,10 +1,11 @@
 //! A phase of file serving: the points of its ramp, one after the other on one tree, until response passes the limit,
 //! the load is not reached, or the points end.
 //!
-//! Prevents: a rate of a stack whose files are wrong (all of them are read at the end), and files that stay where the
-//! phase was not allowed to end in good order.
+//! Prevents: a rate of a stack whose files are wrong (all of them are read at the end), wrong answers that an error
+//! hides which came after them, and files that stay where the phase was not allowed to end in good order.
 
 use super::point::{Ramp, Ran, is_full};
+use super::rows::Answers;
 use super::server::Server;
 use super::tree::Tree;
 use super::{ceiling, place, rows, work};
@@ -19,6 +20,14 @@ use files::{After, Audit};
 use ledger::Measure;
 use plan::{Files, Phase, Serving};
 use workloads::Outcome;
+
+/// The points of a ramp so far.
+#[derive(Default)]
+struct Points {
+    ran: Vec<Ran>,
+    /// Of the point under way, which an error may end.
+    unfinished: Answers,
+}
 
 /// A phase and what it is run in.
 pub(super) struct Work<'a> {
@@ -41,36 +50,52 @@ impl Work<'_> {
         let place = place::of(self.stand, self.files, self.serving.sessions, self.server)?;
         // What lies on LUNs goes with the stack; elsewhere it is ours to take away.
         let mut tree = Tree::begin(config, place, self.stand.stack.data.is_none())?;
-        let worked = self.work(&mut tree, host);
+        let (mut done, worked) = self.work(&mut tree, host);
         if self.stand.stack.data.is_none() {
             self.around.doing(self.phase, " · removing the files");
         }
-        tree.end(worked).map_err(|error| match self.server {
-            Some(server) => server.blame(error),
-            None => error,
-        })
+        if let Err(error) = tree.end(worked) {
+            let error = match self.server {
+                Some(server) => server.blame(error),
+                None => error,
+            };
+            done.failed = Some(match rows::loss(&done.seen) {
+                Some(loss) => error.context(loss),
+                None => error,
+            });
+        }
+        Ok(done)
     }
 
-    fn work(&self, tree: &mut files::Serving, host: &mut Host<'_>) -> anyhow::Result<Done> {
-        let mut points = Vec::new();
-        let ended = self.points(tree, host, &mut points);
-        let full = match ended {
-            Err(error) if is_full(&error) => Some(crate::full::words(0, 0)),
-            Err(error) => return Err(error),
-            Ok(()) => None,
+    /// Gives what was found in any case, and what ended the work before its time.
+    fn work(&self, tree: &mut files::Serving, host: &mut Host<'_>) -> (Done, anyhow::Result<()>) {
+        let mut points = Points::default();
+        let ended = self.points(tree, host, &mut points).and_then(|()| {
+            self.around.doing(self.phase, " · reading everything");
+            Ok(tree.audit(After::Nothing, None)?)
+        });
+        let (audit, full, ended) = match ended {
+            Ok(audit) => (Some(audit), None, Ok(())),
+            Err(error) if is_full(&error) => (None, Some(crate::full::words(0, 0)), Ok(())),
+            Err(error) => (None, None, Err(error)),
         };
-        let audit = match full {
-            None => {
-                self.around.doing(self.phase, " · reading everything");
-                Some(tree.audit(After::Nothing, None)?)
-            }
-            Some(_) => None,
+        let ceiling = ended.and_then(|()| ceiling::per_second(self.serving, self.files, self.seed));
+        let (ceiling, worked) = match ceiling {
+            Ok(ceiling) => (Some(ceiling), Ok(())),
+            Err(error) => (None, Err(error)),
         };
-        let data_bytes = tree.tree().bytes;
-        self.done(points, full, audit, data_bytes)
+        let mut done = self.done(points, audit.as_ref());
+        let of_generator = ceiling.map(|ceiling| (Measure::FilesCeiling, ceiling));
+        done.measures.extend(of_generator);
+        done.measures.push((Measure::DataBytes, tree.tree().bytes as f64));
+        done.full = full.map(|words| match rows::loss(&done.seen) {
+            Some(loss) => format!("{words}; {loss}"),
+            None => words,
+        });
+        (done, worked)
     }
 
-    fn points(&self, tree: &mut files::Serving, host: &mut Host<'_>, points: &mut Vec<Ran>) -> anyhow::Result<()> {
+    fn points(&self, tree: &mut files::Serving, host: &mut Host<'_>, points: &mut Points) -> anyhow::Result<()> {
         let turn = self.around.turn;
         let ramp = Ramp {
             serving: self.serving,
@@ -86,10 +111,10 @@ impl Work<'_> {
             ramp.grow(tree, *rate, host)?;
             signals::check(turn.cancel)?;
             self.around.doing(self.phase, &format!(" · {of}"));
-            let ran = ramp.run(tree, *rate, host)?;
+            let ran = ramp.run(tree, *rate, host, &mut points.unfinished)?;
             signals::check(turn.cancel)?;
             let inside = ran.inside;
-            points.push(ran);
+            points.ran.push(ran);
             if !inside {
                 return Ok(());
             }
@@ -97,13 +122,11 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn done(
-        &self,
-        points: Vec<Ran>,
-        full: Option<String>,
-        audit: Option<Audit>,
-        data_bytes: u64,
-    ) -> anyhow::Result<Done> {
+    fn done(&self, points: Points, audit: Option<&Audit>) -> Done {
+        let Points {
+            ran: points,
+            unfinished,
+        } = points;
         let outcomes: Vec<&Outcome> = points.iter().map(|ran| &ran.outcome).collect();
         let driven = (!outcomes.is_empty()).then(|| Driven::of(steps::one_after_another(&outcomes)));
         let drain_ns = points.iter().map(|ran| ran.drain_ns).sum();
@@ -116,28 +139,17 @@ impl Work<'_> {
             seen.push(ran.seen);
         }
         let mut seen = rows::together(seen);
-        if let Some(audit) = &audit {
-            let wrong = seen
-                .measures
-                .iter_mut()
-                .find(|(measure, _)| *measure == Measure::FilesWrong);
-            if let Some((_, wrong)) = wrong {
-                *wrong += audit.lost() as f64;
-            }
+        unfinished.of_unfinished(&mut seen);
+        if let Some(audit) = audit {
+            rows::add_to(&mut seen, Measure::FilesWrong, audit.lost());
             seen.notes
                 .extend(audit.examples.iter().map(|lost| format!("lost: {lost}")));
         }
-        let ceiling = ceiling::per_second(self.serving, self.files, self.seed)?;
-        Ok(Done {
+        Done {
             elapsed_ns: driven.as_ref().map_or(0, |driven| driven.outcome.elapsed_ns),
             drain_ns,
-            measures: vec![
-                (Measure::FilesCeiling, ceiling),
-                (Measure::DataBytes, data_bytes as f64),
-            ],
             seen,
             driven,
-            full,
             serving: Some(rows::serving(
                 self.serving,
                 self.files,
@@ -145,6 +157,6 @@ impl Work<'_> {
                 rows,
             )),
             ..Done::default()
-        })
+        }
     }
 }

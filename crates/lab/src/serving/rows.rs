@@ -9,25 +9,63 @@ use files::{Counts, Point};
 use ledger::{FileServing, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, LimitOf, Protocol, Serving};
 
-/// Adds what was counted of a point's answers, and what was wrong in them. A wrong answer, and a listing refused at
-/// first, count in the warm-up too: whoever uses the stack does not know of it.
-pub(super) fn count_answers(seen: &mut Seen, warm_up: Option<&Point>, point: &Point) {
-    let mut counts = point.counts;
-    if let Some(before) = warm_up {
-        counts.wrong += before.counts.wrong;
-        counts.listed_again += before.counts.listed_again;
+/// How a note of a wrong answer begins.
+const WRONG_ANSWER: &str = "wrong answer";
+
+/// What was wrong in the answers of a point, however it ended. A wrong answer, and a listing refused at first, count in
+/// the warm-up too: whoever uses the stack does not know of it.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    wrong: u64,
+    listed_again: u64,
+    notes: Vec<String>,
+}
+
+impl Answers {
+    /// Adds those of users who worked on a tree. `when`: what is said behind "wrong answer".
+    pub(super) fn add(&mut self, counts: &Counts, wrong: &[String], when: &str) {
+        self.wrong += counts.wrong;
+        self.listed_again += counts.listed_again;
+        let said = wrong.iter().map(|wrong| format!("{WRONG_ANSWER}{when}: {wrong}"));
+        self.notes.extend(said);
     }
-    seen.measures.extend(counted(&counts));
-    let said = |wrong: &[String], when: &str| -> Vec<String> {
-        wrong
-            .iter()
-            .map(|wrong| format!("wrong answer{when}: {wrong}"))
-            .collect()
+
+    /// Adds those of a point that ended by an error to what was seen at the points before.
+    pub(super) fn of_unfinished(self, seen: &mut Seen) {
+        add_to(seen, Measure::FilesWrong, self.wrong);
+        add_to(seen, Measure::FilesListedAgain, self.listed_again);
+        seen.notes.extend(self.notes);
+    }
+}
+
+/// Adds what was counted of a finished point's answers, and what was wrong in them and in its warm-up.
+pub(super) fn count_answers(seen: &mut Seen, answers: Answers, counts: &Counts) {
+    let counts = Counts {
+        wrong: answers.wrong,
+        listed_again: answers.listed_again,
+        ..*counts
     };
-    if let Some(before) = warm_up {
-        seen.notes.extend(said(&before.wrong, " in the warm-up"));
+    seen.measures.extend(counted(&counts));
+    seen.notes.extend(answers.notes);
+}
+
+/// Adds to a count of the whole ramp.
+pub(super) fn add_to(seen: &mut Seen, measure: Measure, count: u64) {
+    match seen.measures.iter_mut().find(|(known, _)| *known == measure) {
+        Some((_, known)) => *known += count as f64,
+        None => seen.measures.push((measure, count as f64)),
     }
-    seen.notes.extend(said(&point.wrong, ""));
+}
+
+/// What was lost in a ramp that did not come to its end, in words that go with the reason; `None`: nothing was.
+pub(super) fn loss(seen: &Seen) -> Option<String> {
+    let (_, wrong) = seen
+        .measures
+        .iter()
+        .find(|(measure, wrong)| *measure == Measure::FilesWrong && *wrong > 0.0)?;
+    let first = seen.notes.iter().find(|note| note.starts_with(WRONG_ANSWER));
+    let first = first.map_or(String::new(), |note| format!(": {note}"));
+    Some(format!("{wrong} answers were wrong before, DATA LOST{first}"))
 }
 
 fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
@@ -148,43 +186,53 @@ fn combined(measure: Measure, known: f64, value: f64, points: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn nothing() -> workloads::Outcome {
-        workloads::Outcome {
-            began: 0,
-            ended: 0,
-            elapsed_ns: 0,
-            classes: Vec::new(),
-            slices: Vec::new(),
-            in_time_count: 0,
-            in_time_units: 0,
-            unsent: 0,
-            fairness: (0, 0),
-            sessions: 1,
-            cancelled: false,
-            busy_share: None,
+    fn counts_of(wrong: u64) -> Counts {
+        Counts {
+            calls: 100,
+            wrong,
+            listed_again: 1,
+            ..Counts::default()
         }
+    }
+
+    fn count(seen: &Seen, measure: Measure) -> f64 {
+        seen.measures.iter().find(|(known, _)| *known == measure).unwrap().1
     }
 
     #[test]
     fn what_is_wrong_in_a_warm_up_counts() {
-        let of = |wrong: u64, words: &str| Point {
-            outcome: nothing(),
-            counts: Counts {
-                calls: 100,
-                wrong,
-                listed_again: 1,
-                ..Counts::default()
-            },
-            tree: files::TreeSize::default(),
-            wrong: vec![words.to_string()],
-        };
+        let mut answers = Answers::default();
+        answers.add(&counts_of(3), &["early".to_string()], " in the warm-up");
+        answers.add(&counts_of(4), &["late".to_string()], "");
         let mut seen = Seen::default();
-        count_answers(&mut seen, Some(&of(3, "early")), &of(4, "late"));
-        let count = |measure: Measure| seen.measures.iter().find(|(known, _)| *known == measure).unwrap().1;
-        assert_eq!(count(Measure::FilesWrong), 7.0);
-        assert_eq!(count(Measure::FilesListedAgain), 2.0);
-        assert_eq!(count(Measure::FilesCalls), 100.0, "work of the warm-up does not");
+        count_answers(&mut seen, answers, &counts_of(4));
+        assert_eq!(count(&seen, Measure::FilesWrong), 7.0);
+        assert_eq!(count(&seen, Measure::FilesListedAgain), 2.0);
+        assert_eq!(count(&seen, Measure::FilesCalls), 100.0, "work of the warm-up does not");
         assert_eq!(seen.notes, ["wrong answer in the warm-up: early", "wrong answer: late"]);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_point_without_an_end_counts_and_its_work_does_not() {
+        let mut seen = Seen::default();
+        assert_eq!(loss(&seen), None);
+        let mut first = Answers::default();
+        first.add(&counts_of(0), &[], "");
+        count_answers(&mut seen, first, &counts_of(0));
+        assert_eq!(loss(&seen), None, "nothing was wrong");
+        let mut last = Answers::default();
+        last.add(&counts_of(2), &["late".to_string()], "");
+        last.of_unfinished(&mut seen);
+        assert_eq!(count(&seen, Measure::FilesWrong), 2.0);
+        assert_eq!(count(&seen, Measure::FilesListedAgain), 2.0);
+        assert_eq!(count(&seen, Measure::FilesCalls), 100.0, "of the point that ended");
+        let said = loss(&seen).unwrap();
+        assert_eq!(said, "2 answers were wrong before, DATA LOST: wrong answer: late");
+        // The first point may be the last one.
+        let (mut alone, mut only) = (Seen::default(), Answers::default());
+        only.add(&counts_of(1), &[], "");
+        only.of_unfinished(&mut alone);
+        assert_eq!(count(&alone, Measure::FilesWrong), 1.0);
     }
 
     #[test]

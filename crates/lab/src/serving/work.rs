@@ -40,6 +40,7 @@ pub(super) fn config(serving: &Serving, files: &Files, run: u32, seed: u64) -> a
         lookups_failed_pct: percent(serving.lookups_failed),
         append_pct: percent(serving.append),
         stable_pct: percent(serving.stable),
+        rename_pct: percent(serving.rename),
         ..usual
     })
 }

@@ -129,6 +129,7 @@ const OF_FILES: &[&str] = &[
     "lookups_failed",
     "append",
     "stable",
+    "rename",
 ];
 
 /// Those of the keys that stand in a phase.

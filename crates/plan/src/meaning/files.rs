@@ -108,6 +108,7 @@ fn users(phase: &WrittenPhase, sessions: u64, is_cut: bool, settle: &mut Settle<
         lookups_failed: share(&phase.lookups_failed().or_if(in_steps, case::NONE), settle),
         append: share(&phase.append().or_if(in_steps, case::NONE), settle),
         stable: share(&phase.stable().or_if(is_sfs93, case::ALL), settle),
+        rename: share(&phase.rename(), settle),
         mix,
         work,
     };
@@ -118,6 +119,7 @@ fn users(phase: &WrittenPhase, sessions: u64, is_cut: bool, settle: &mut Settle<
         settle.findings.add(accessed.span(&phase.span), message, cure);
     }
     never_stable(phase, &serving, settle);
+    never_replaced(phase, &serving, settle);
     serving
 }
 
@@ -283,6 +285,21 @@ fn share(key: &Said<'_, Share>, settle: &mut Settle<'_>) -> Share {
     let cure = format!("write whole percents, {}: {}", key.limits, key.example());
     settle.findings.add(&at.span, message, cure);
     key.usual
+}
+
+/// A rename over a file takes one away, which only a CREATE brings back.
+fn never_replaced(phase: &WrittenPhase, serving: &Serving, settle: &mut Settle<'_>) {
+    let makes_files = match &serving.mix {
+        FileMixed::Own(all) => all.iter().any(|(name, percent)| name == "create" && *percent > 0),
+        FileMixed::Mix(_) => true,
+        FileMixed::Steps => false,
+    };
+    if serving.rename.0 > 0.0 && !makes_files {
+        let span = phase.rename.as_ref().map_or(&phase.span, |at| &at.span);
+        let message = "a rename may replace a file, and nothing makes a file in its place";
+        let cure = "give `create` a share of the mix, or remove `rename`";
+        settle.findings.add(span, message, cure);
+    }
 }
 
 /// Writes that are kept by a commit need one.

@@ -91,6 +91,8 @@ settled! {
         pub append: Share,
         /// Of the writes.
         pub stable: Share,
+        /// Of the operations under a cut or a kill; no other phase has renames.
+        pub rename: Share as |serving| serving.rename.shown().filter(|_| serving.load.is_empty()),
     }
 }
 
