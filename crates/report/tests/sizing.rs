@@ -65,7 +65,7 @@ fn one(scene: &Scene, load: Load) -> SizedStack {
     sizing.stacks.into_iter().next().unwrap()
 }
 
-/// What four LUNs carry: found by asking for one page a second.
+/// Pages a second that four LUNs carry: found by asking for some.
 fn most(scene: &Scene) -> f64 {
     let mut single = Scene {
         actors: scene.actors.iter().skip(2).cloned().collect(),
@@ -73,7 +73,8 @@ fn most(scene: &Scene) -> f64 {
     };
     single.facts.clone_from(&scene.facts);
     single.extra.clone_from(&scene.extra);
-    4.0 / one(&single, load(1.0, None)).for_rate.unwrap()
+    let asked = 5_000.0;
+    4.0 * asked / one(&single, load(asked, None)).for_rate.unwrap()
 }
 
 #[test]
@@ -137,6 +138,160 @@ fn what_was_not_measured_is_labelled_and_far_beyond_it_nothing_is_said() {
     assert_eq!(much.takes, None, "{much:?}");
 }
 
+fn says(found: &SizedStack, words: &str) -> bool {
+    found.notes.iter().any(|note| note.contains(words))
+}
+
+/// One LUN of three carries a quarter of what four carry.
+#[test]
+fn far_less_than_was_measured_is_refused_too() {
+    let scene = three();
+    let most = most(&scene);
+    let little = one(&scene, load(0.1 * most, None));
+    assert!(little.extrapolated && little.takes == Some(1), "{little:?}");
+    assert!(says(&little, "what was measured is"), "{little:?}");
+    let least = one(&scene, load(0.02 * most, None));
+    assert_eq!((least.takes, least.for_rate), (None, None), "{least:?}");
+    assert!(says(&least, "measure a smaller stack"), "{least:?}");
+    assert_eq!((least.processors, least.device_bytes_per_s), (None, None), "{least:?}");
+}
+
+#[test]
+fn far_fewer_data_than_were_measured_are_refused_too() {
+    let scene = three();
+    let rate = 0.75 * most(&scene);
+    let some = one(&scene, load(rate, Some(3.0 * GB)));
+    assert!(some.extrapolated && some.takes.is_some(), "{some:?}");
+    let few = one(&scene, load(rate, Some(0.5 * GB)));
+    assert_eq!((few.takes, few.for_rate), (None, None), "{few:?}");
+    assert!(says(&few, "measure less data"), "{few:?}");
+}
+
+/// Half of the pages of the fixture are updates.
+#[test]
+fn a_mix_far_from_all_phases_is_refused_and_a_near_one_labelled() {
+    let scene = three();
+    let pages = 0.75 * most(&scene);
+    let of = |updates: f64| {
+        let load = Load {
+            reads_per_s: pages * (1.0 - updates),
+            updates_per_s: pages * updates,
+            ..load(pages, None)
+        };
+        one(&scene, load)
+    };
+    for share in [0.3, 0.7] {
+        let near = of(share);
+        assert!(near.extrapolated && near.takes.is_some(), "{near:?}");
+    }
+    for share in [0.0, 1.0] {
+        let far = of(share);
+        assert_eq!((far.takes, far.for_rate), (None, None), "{far:?}");
+        assert!(says(&far, "measure a phase of this mix"), "{far:?}");
+    }
+}
+
+/// 18 seconds of processors and a known number of bytes in each phase of 20.5 s.
+#[test]
+fn the_host_and_its_devices_are_those_of_the_nearest_rate() {
+    let mut scene = three();
+    scene.extra.push((Measure::CpuCores, 8.0));
+    let found = one(&scene, load(0.75 * most(&scene), None));
+    let (processors, bytes) = (found.processors.unwrap(), found.device_bytes_per_s.unwrap());
+    assert!(
+        (processors.middle / (0.75 * 18.0 / 20.5) - 1.0).abs() < 0.02,
+        "{found:?}"
+    );
+    assert!(
+        processors.low.unwrap() < processors.middle && processors.middle < processors.high.unwrap(),
+        "{found:?}"
+    );
+    let operation = 8.0 * 8192.0 + 4.0 * 8192.0 + 4096.0;
+    assert!(
+        (bytes.middle / (0.75 * 10_000.0 * operation) - 1.0).abs() < 0.02,
+        "{found:?}"
+    );
+    assert_eq!((found.host_processors, found.processors_full), (Some(8.0), false));
+    // Two LUNs keep as many processors busy at half of the rate.
+    let half = one(&scene, load(0.5 * most(&scene), None)).processors.unwrap();
+    assert!((half.middle / (18.0 / 20.5) - 1.0).abs() < 0.02, "{half:?}");
+}
+
+#[test]
+fn a_host_that_is_full_first_leaves_no_number_to_take() {
+    let mut scene = three();
+    scene.extra.push((Measure::CpuCores, 1.0));
+    let film = scene.film();
+    let sizing = Sizing::of(&film.ledger, load(1.5 * most(&scene), None)).unwrap();
+    let found = &sizing.stacks[0];
+    assert!(
+        found.processors_full && found.takes.is_none() && found.for_rate.is_some(),
+        "{found:?}"
+    );
+    let shown = sizing.markdown();
+    assert!(shown.contains("the host's processors would be full first"), "{shown}");
+    // A run that may use some of them has no room on the others.
+    scene.extra = vec![
+        (Measure::CpuCores, 8.0),
+        (Measure::CpuAllowed, 1.0),
+        (Measure::CpuAllowedBusyNs, 18e9),
+    ];
+    assert!(one(&scene, load(1.5 * most(&scene), None)).processors_full);
+    scene.extra = vec![(Measure::CpuCores, 8.0)];
+    assert!(one(&scene, load(1.5 * most(&scene), None)).takes.is_some());
+}
+
+/// What plays a device on the host keeps processors busy that the device would not.
+#[test]
+fn processors_beside_models_are_no_limit() {
+    let mut scene = three();
+    let asked = 1.5 * most(&scene);
+    scene
+        .extra
+        .extend([(Measure::CpuCores, 1.0), (Measure::ModelReads, 1_000.0)]);
+    let found = one(&scene, load(asked, None));
+    assert!(found.takes.is_some() && found.processors.is_some(), "{found:?}");
+    assert!(
+        found.host_processors.is_none() && says(&found, "plays the models"),
+        "{found:?}"
+    );
+    let (key, value) = FactName::SlowMotion.is(10_u32);
+    let scope = Scope::Study;
+    scene.facts.push(Fact { scope, key, value });
+    let slow = one(&scene, load(10.0 * asked, None));
+    assert!(slow.takes.is_some() && slow.processors.is_none(), "{slow:?}");
+    assert!(
+        slow.device_bytes_per_s.is_some() && says(&slow, "slow motion"),
+        "{slow:?}"
+    );
+}
+
+#[test]
+fn the_luns_to_take_have_their_price() {
+    let mut scene = three();
+    let asked = 0.75 * most(&scene);
+    assert_eq!(one(&scene, load(asked, None)).price, None, "a study without prices");
+    let price = |name: FactName, price: f64| Fact {
+        scope: Scope::Study,
+        key: name.into(),
+        value: FactValue::Amount(price),
+    };
+    scene.facts.extend([
+        price(FactName::PriceOfHost, 12_000.0),
+        price(FactName::PriceOfLun, 100.0),
+        price(FactName::PriceOfGb, 0.5),
+    ]);
+    let (key, value) = FactName::Currency.is("EUR");
+    let scope = Scope::Study;
+    scene.facts.push(Fact { scope, key, value });
+    let found = one(&scene, load(asked, None));
+    // Each LUN has 10 GB.
+    let wanted = 12_000.0 + f64::from(found.takes.unwrap()) * (100.0 + 5.0);
+    assert!((found.price.unwrap() - wanted).abs() < 1e-6, "{found:?}");
+    let shown = Sizing::of(&scene.film().ledger, load(asked, None)).unwrap().markdown();
+    assert!(shown.contains("EUR"), "{shown}");
+}
+
 #[test]
 fn a_p99_that_no_phase_keeps_is_a_reason() {
     let scene = three();
@@ -189,13 +344,7 @@ fn beyond_the_measured_luns_the_interval_holds_its_middle() {
 #[test]
 fn pages_found_in_the_cache_carry_no_reads() {
     let scene = three();
-    let read = |scene: &Scene| {
-        let load = Load {
-            updates_per_s: 0.0,
-            ..load(2.0, None)
-        };
-        one(scene, load).for_rate.unwrap()
-    };
+    let read = |scene: &Scene| one(scene, load(3_000.0, None)).for_rate.unwrap();
     let mut cached = three();
     cached.extra.extend([
         (Measure::EngineLogicalReads, 1000.0),

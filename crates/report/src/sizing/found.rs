@@ -15,8 +15,21 @@ pub struct Sizing {
     pub load: Load,
     /// How many times slower than their devices models ran: rates are given back at the devices' own pace.
     pub slow_motion: Option<u32>,
+    /// What prices are in; `null` where the study has none.
+    pub currency: Option<String>,
     /// Stacks that were measured, those that differ in their LUNs alone together.
     pub stacks: Vec<SizedStack>,
+}
+
+/// What a load takes of something, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Amount {
+    /// Mean over blocks.
+    pub middle: f64,
+    /// Lower end, from the plain 95 % interval over blocks; `null` with one block.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
 }
 
 /// One stack, or several that differ in their LUNs alone.
@@ -35,8 +48,18 @@ pub struct SizedStack {
     /// LUNs that hold the data.
     pub for_data: Option<f64>,
     /// LUNs (or stacks) to take: what carries the rate at the upper end of its interval and holds the data; `null`
-    /// without that end.
+    /// without that end, and where the host's processors would be full first.
     pub takes: Option<u32>,
+    /// Price of the stack with so many LUNs (or of so many stacks).
+    pub price: Option<f64>,
+    /// Processors of the host that are busy at the load, by the stack whose measured rate lies nearest to it.
+    pub processors: Option<Amount>,
+    /// Processors that the measured host had for it; `null` where they are unknown, or models kept some of them busy.
+    pub host_processors: Option<f64>,
+    /// The host's processors would be full before the load is carried.
+    pub processors_full: bool,
+    /// Bytes a second that the lowest visible devices move at the load, by the same stack.
+    pub device_bytes_per_s: Option<Amount>,
     /// Phases that it was computed from.
     pub phases: Vec<String>,
     /// What lies beyond what was measured, and why nothing is said.

@@ -1,5 +1,5 @@
 //! What one stack was measured to carry: pages read from storage and pages changed a second, by phase and block, with
-//! the share of updates and the p99.
+//! the share of updates, the p99, and what a page took of the processors and the devices.
 //!
 //! Takes the gathered file and its analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was
 //! dropped, or that a model in slow motion had, taken for that of the stack.
@@ -10,12 +10,16 @@ use crate::figures::over;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
 use crate::ranking::drops::Dropped;
+use crate::stacks::priced;
 use ledger::{LedgerError, Measure, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Classes of random work whose units are pages.
 const READ: &str = "select";
 const UPDATED: &str = "update";
+
+/// What each block gave.
+pub(crate) type ByBlock = BTreeMap<u32, f64>;
 
 /// One phase on one stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +30,24 @@ pub(crate) struct Carried {
     /// Median over blocks of the share of pages that were updated.
     pub(crate) update_share: f64,
     /// Pages read from storage and pages changed, a second, by block, as the device at its own pace would give them.
-    pub(crate) pages_per_s: BTreeMap<u32, f64>,
+    pub(crate) pages_per_s: ByBlock,
     /// Median over blocks of the p99 of an operation; of several classes the slower one.
     pub(crate) p99_ns: Option<f64>,
+    /// Seconds of the host's processors for a page, by block; of those that the run might use.
+    pub(crate) processor_s: ByBlock,
+    /// How many processors these were.
+    pub(crate) processors: Option<f64>,
+    /// Bytes that the lowest visible devices moved for a page, by block.
+    pub(crate) device_bytes: ByBlock,
 }
 
 impl Carried {
+    /// Seconds of the stack for a page, by block.
+    pub(crate) fn seconds(&self) -> ByBlock {
+        let rates = self.pages_per_s.iter();
+        rates.map(|(block, rate)| (*block, 1.0 / rate)).collect()
+    }
+
     /// Median over blocks.
     pub(crate) fn usual(&self) -> f64 {
         stats::median(&self.pages_per_s.values().copied().collect::<Vec<_>>())
@@ -44,6 +60,7 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
     let dropped = Dropped::of(&analysis.dropped);
     let left = analysis.unranked.iter().filter(|one| one.stack == stack);
     let left: BTreeSet<Option<&str>> = left.map(|one| one.phase.as_deref()).collect();
+    let whole_host = counts_processors(book, analysis, stack);
     let mut found = Vec::new();
     for head in &book.phases {
         let kind = kind_row(head.kind);
@@ -52,6 +69,7 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
             continue;
         }
         let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut processor_s, mut processors, mut device_bytes) = (BTreeMap::new(), None, BTreeMap::new());
         for (block, seen) in book.by_block(stack, &head.name) {
             if !seen.counts() || !dropped.counts(block, &head.name) {
                 continue;
@@ -62,6 +80,11 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
                 shares.push(updated / all);
                 rates.insert(block, all / seen.total_s() * slower);
                 p99s.extend(slowest(seen, kind.is_open)?.map(|ns| ns / slower));
+                device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / all)));
+                if let Some((busy_ns, of)) = busy(seen).filter(|_| whole_host) {
+                    processor_s.insert(block, busy_ns / 1e9 / all);
+                    processors = of;
+                }
             }
         }
         if !rates.is_empty() {
@@ -71,10 +94,27 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
                 update_share: stats::median(&shares),
                 pages_per_s: rates,
                 p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
+                processor_s,
+                processors,
+                device_bytes,
             });
         }
     }
     Ok(found)
+}
+
+/// Whether the processors of the measured host tell what the load takes: not those of one host of several, and not
+/// beside a model in slow motion, which keeps them busy for longer than its device would.
+pub(crate) fn counts_processors(book: &Book, analysis: &Analysis, stack: &str) -> bool {
+    let at_pace = analysis.study.slow_motion.is_none_or(|times| times <= 1);
+    at_pace && (book.hosts.len() < 2 || !priced::many_instances(book, stack))
+}
+
+/// Processor time not idle, and how many processors it is of.
+fn busy(seen: &Seen) -> Option<(f64, Option<f64>)> {
+    let allowed = seen.get(Measure::CpuAllowedBusyNs).zip(seen.get(Measure::CpuAllowed));
+    let all = || Some((seen.get(Measure::CpuBusyNs)?, seen.get(Measure::CpuCores)));
+    allowed.map(|(busy, of)| (busy, Some(of))).or_else(all)
 }
 
 /// Share of the pages looked up that the engine did not find in its own cache; 1 where it did not count them.

@@ -7,13 +7,15 @@ mod curve;
 mod found;
 mod load;
 mod measured;
+mod needed;
 mod share;
 mod shown;
 
-pub use found::{SizedStack, Sizing};
+pub use found::{Amount, SizedStack, Sizing};
 pub use load::Load;
 
 use crate::analysis::{Analysis, ReportError};
+use crate::format::number;
 use crate::history::Book;
 use crate::render::{self, Style};
 use crate::stacks::priced;
@@ -41,6 +43,7 @@ impl Sizing {
         Ok(Sizing {
             study: analysis.study.name.clone(),
             slow_motion: analysis.study.slow_motion.filter(|times| *times > 1),
+            currency: analysis.cost.as_ref().map(|cost| cost.currency.clone()),
             stacks: stacks.collect::<Result<_, LedgerError>>()?,
             load,
         })
@@ -118,6 +121,11 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
         high: None,
         for_data: None,
         takes: None,
+        price: None,
+        processors: None,
+        host_processors: None,
+        processors_full: false,
+        device_bytes_per_s: None,
         phases: Vec::new(),
         notes: Vec::new(),
         extrapolated: false,
@@ -136,16 +144,21 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
             "{reserve} {luns} in reserve do not count: they carried nothing before they joined"
         ));
     }
-    rate(&mut sized, &shares);
+    // All stacks of a study are asked for the same rates: what they did on a schedule says nothing of their limits.
+    let is_paced = shares.iter().any(|(_, share)| share.paced);
+    let shares = &shares[if is_paced { shares.len() - 1 } else { 0 }..];
+    rate(&mut sized, shares);
     data(&mut sized, analysis, family, load);
-    Ok(concluded(sized, load))
+    needed::beside_luns(&mut sized, shares, book, analysis);
+    let mut sized = concluded(sized, load);
+    if let (Some(cost), Some(takes), Some(largest)) = (&analysis.cost, sized.takes, family.last()) {
+        sized.price = needed::price(cost, largest.stack.name.as_str(), &largest.luns, takes);
+    }
+    Ok(sized)
 }
 
 /// LUNs that carry the rate.
 fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
-    // All stacks of a study are asked for the same rates: what they did on a schedule says nothing of their limits.
-    let is_paced = shares.iter().any(|(_, share)| share.paced);
-    let shares = &shares[if is_paced { shares.len() - 1 } else { 0 }..];
     let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
         let points: Option<Vec<curve::Point>> =
             shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
@@ -169,7 +182,7 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
     } else if high.is_none() {
         sized.notes.push(format!(
             "{} LUNs by the middle of the interval, and no number by its worse end: run more blocks (`--extend`)",
-            crate::format::number(middle)
+            number(middle)
         ));
         return;
     }
@@ -193,14 +206,13 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
     let measured = || shares.iter().map(|(luns, _)| *luns);
     let (least, most) = (measured().fold(f64::MAX, f64::min), measured().fold(0.0, f64::max));
     let worst = high.unwrap_or(middle);
-    if worst * LABELLED < least {
-        sized
-            .notes
-            .push("an extrapolation. the rate: less than half of the smallest number of LUNs measured".into());
-        sized.extrapolated = true;
-    }
     // Refused is noted there.
-    let _ = beyond(sized, worst / most, "the rate");
+    let _ = beyond(
+        sized,
+        worst / worst.clamp(least, most),
+        "the rate",
+        ["a larger stack", "a smaller stack"],
+    );
 }
 
 /// LUNs that hold the data, and whether so much was ever measured.
@@ -219,7 +231,7 @@ fn data(sized: &mut SizedStack, analysis: &Analysis, family: &[Member<'_>], load
         .and_then(|one| one.data_bytes);
     let is_far = measured
         .filter(|bytes| *bytes > 0.0)
-        .is_some_and(|measured| beyond(sized, wanted / measured, "the data"));
+        .is_some_and(|measured| beyond(sized, wanted / measured, "the data", ["more data", "less data"]));
     if is_far {
         return;
     }
@@ -233,25 +245,44 @@ fn data(sized: &mut SizedStack, analysis: &Analysis, family: &[Member<'_>], load
     sized.for_data = Some(wanted / each);
 }
 
-/// Labels or refuses what lies so many times beyond what was measured; whether it refuses.
-fn beyond(sized: &mut SizedStack, times: f64, what: &str) -> bool {
-    let said = format!("{what}: {} times what was measured", crate::format::number(times));
-    if times > REFUSED {
+/// Labels or refuses what is so many times what was measured (below 1: a part of it); whether it refuses. What would
+/// have to be measured for more and for less, in words.
+fn beyond(sized: &mut SizedStack, times: f64, what: &str, [more, less]: [&str; 2]) -> bool {
+    let (far, said, cure) = match times < 1.0 {
+        false => (
+            times,
+            format!("{what}: {} times what was measured", number(times)),
+            more,
+        ),
+        true => {
+            let far = 1.0 / times;
+            (
+                far,
+                format!("{what}: what was measured is {} times as much", number(far)),
+                less,
+            )
+        }
+    };
+    if far > REFUSED {
         sized.notes.push(format!(
-            "{said}. Nothing is said beyond {REFUSED:.0} times: measure a larger stack"
+            "{said}. Nothing is said beyond {REFUSED:.0} times: measure {cure}"
         ));
         sized.for_rate = None;
-    } else if times > LABELLED {
+    } else if far > LABELLED {
         sized.notes.push(format!("an extrapolation. {said}"));
         sized.extrapolated = true;
     }
-    times > REFUSED
+    far > REFUSED
 }
 
-/// What to take: whole LUNs, by the worse end. Without that end, or without the room for the data, there is no number.
+/// What to take: whole LUNs, by the worse end. Without that end, without the room for the data, or on a host that is
+/// full first, there is no number.
 fn concluded(mut sized: SizedStack, load: &Load) -> SizedStack {
     if sized.for_rate.is_none() {
         (sized.low, sized.high) = (None, None);
+    }
+    if needed::is_host_full(&mut sized) {
+        return sized;
     }
     let Some(rate) = sized.high else { return sized };
     if load.data_bytes.is_some() && sized.for_data.is_none() {

@@ -4,9 +4,10 @@
 //! stack's time that lies between the parts of two phases, in proportion to their shares of updates. Prevents: a stack
 //! sized by a mix that it never did, or at a rate at which its p99 was never measured.
 
+use super::found::Amount;
 use super::load::Load;
-use super::measured::Carried;
-use std::collections::BTreeSet;
+use super::measured::{ByBlock, Carried};
+use crate::format::percent;
 
 /// Confidence of the plain interval over blocks.
 const CONFIDENCE: f64 = 0.95;
@@ -16,6 +17,10 @@ const SAME_MIX: f64 = 0.1;
 
 /// Drawn operations scatter: shares of updates that differ by no more are one.
 const DRAWN: f64 = 0.01;
+
+/// Of a mix further outside the measured shares of updates nothing is said. Where an update costs five reads, a quarter
+/// of the pages of the wrong sort doubles the cost of a page: this is where an extrapolation by LUNs is labelled, too.
+const MIX_REFUSED: f64 = 0.25;
 
 /// How many of a stack a load takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +34,12 @@ pub(crate) struct Share {
     pub(crate) outside: bool,
     /// At the highest rate on a schedule that kept the p99.
     pub(crate) paced: bool,
+    /// Processors of the host that are busy at the load.
+    pub(crate) processors: Option<Amount>,
+    /// Processors that there were.
+    pub(crate) host_processors: Option<f64>,
+    /// Bytes a second that the lowest visible devices move at the load.
+    pub(crate) device_bytes_per_s: Option<Amount>,
 }
 
 /// What `carried` tells of the load; the reason in words where it cannot.
@@ -39,22 +50,26 @@ pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
         load.p99_ns
             .is_none_or(|limit| one.p99_ns.is_some_and(|p99| p99 <= limit))
     };
-    if let (Some(low), Some(high)) = (low, high)
+    let far = low.zip(high).filter(|ends| outside(*ends, load) > MIX_REFUSED + DRAWN);
+    if let (Some(low), Some(high), None) = (low, high, far)
         && [low, high].iter().all(within)
     {
-        return share(&[low, high], load, false);
+        return share([low, high], load, false);
     }
     // At full speed the p99 is missed: what was measured at a lower rate?
     let paced = carried.iter().filter(|one| one.open && within(one));
     let paced = paced.filter(|one| (one.update_share - load.update_share()).abs() <= SAME_MIX);
-    match paced.max_by(|a, b| a.usual().total_cmp(&b.usual())) {
-        Some(best) => share(&[best, best], load, true),
-        None if load.p99_ns.is_some() && !closed.is_empty() => Err(
-            "no phase of this mix keeps that p99: measure phases with a `rate`, below what the stack does at most"
-                .into(),
-        ),
-        None => Err("no ranked phase of random work counts on it".into()),
+    if let Some(best) = paced.max_by(|a, b| a.usual().total_cmp(&b.usual())) {
+        return share([best, best], load, true);
     }
+    if let Some((nearest, _)) = far {
+        return Err(too_far(nearest, load));
+    }
+    Err(match load.p99_ns.is_some() && !closed.is_empty() {
+        true => "no phase of this mix keeps that p99: measure phases with a `rate`, below what the stack does at most",
+        false => "no ranked phase of random work counts on it",
+    }
+    .into())
 }
 
 /// The phases with the nearest shares of updates on both sides; of one side alone, that one twice. Of several of one
@@ -71,7 +86,25 @@ fn between<'a>(closed: &[&'a Carried], share: f64) -> (Option<&'a Carried>, Opti
     (below.or(above), above.or(below))
 }
 
-fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share, String> {
+/// How far the mix of the load lies outside the shares of updates of these phases.
+fn outside((low, high): (&Carried, &Carried), load: &Load) -> f64 {
+    let wanted = load.update_share();
+    let least = low.update_share.min(high.update_share);
+    let most = low.update_share.max(high.update_share);
+    (least - wanted).max(wanted - most).max(0.0)
+}
+
+fn too_far(nearest: &Carried, load: &Load) -> String {
+    format!(
+        "{} of its pages are updates, and the nearest phase that was measured has {}. Nothing is said beyond {:.0} \
+         points: measure a phase of this mix",
+        percent(load.update_share()),
+        percent(nearest.update_share),
+        MIX_REFUSED * 100.0
+    )
+}
+
+fn share([low, high]: [&Carried; 2], load: &Load, paced: bool) -> Result<Share, String> {
     let wanted = load.update_share();
     let span = high.update_share - low.update_share;
     let weight = if span > DRAWN {
@@ -79,20 +112,10 @@ fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share,
     } else {
         0.0
     };
-    let blocks: BTreeSet<&u32> = low.pages_per_s.keys().collect();
-    let both = blocks.into_iter().filter_map(|block| {
-        let (slow, fast) = (low.pages_per_s.get(block)?, high.pages_per_s.get(block)?);
-        Some((1.0 - weight) / slow + weight / fast)
-    });
-    let logs: Vec<f64> = both.map(|cost| (cost * load.pages_per_s()).ln()).collect();
-    if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
+    let a_second = |pages: [&ByBlock; 2]| taken(pages, weight, load);
+    let Some(parts) = a_second([&low.seconds(), &high.seconds()]) else {
         return Err("its phases share no block that counts".into());
-    }
-    let interval = stats::ratio_interval(&logs, CONFIDENCE);
-    let (first, last) = (
-        low.update_share.min(high.update_share),
-        low.update_share.max(high.update_share),
-    );
+    };
     let mut phases = Vec::new();
     // Only those whose figures are in it.
     for (phase, part) in [(&low.phase, 1.0 - weight), (&high.phase, weight)] {
@@ -101,11 +124,33 @@ fn share([low, high]: &[&Carried; 2], load: &Load, paced: bool) -> Result<Share,
         }
     }
     Ok(Share {
-        middle: stats::mean(&logs).exp(),
-        ends: interval.map(|interval| [interval.low, interval.high]),
+        middle: parts.middle,
+        ends: parts.low.zip(parts.high).map(|(low, high)| [low, high]),
         phases,
-        outside: wanted < first - DRAWN || wanted > last + DRAWN,
+        outside: outside((low, high), load) > DRAWN,
         paced,
+        processors: a_second([&low.processor_s, &high.processor_s]),
+        host_processors: low.processors.filter(|_| low.processors == high.processors),
+        device_bytes_per_s: a_second([&low.device_bytes, &high.device_bytes]),
+    })
+}
+
+/// What the load takes a second of something, from what a page took of it in two phases; `None` without a block of
+/// both.
+fn taken([low, high]: [&ByBlock; 2], weight: f64, load: &Load) -> Option<Amount> {
+    let both = low.iter().filter_map(|(block, low)| {
+        let high = high.get(block)?;
+        Some((1.0 - weight) * low + weight * high)
+    });
+    let logs: Vec<f64> = both.map(|page| (page * load.pages_per_s()).ln()).collect();
+    if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
+        return None;
+    }
+    let interval = stats::ratio_interval(&logs, CONFIDENCE);
+    Some(Amount {
+        middle: stats::mean(&logs).exp(),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
     })
 }
 
@@ -120,6 +165,9 @@ mod tests {
             update_share,
             pages_per_s: (0..).zip(rates.iter().copied()).collect(),
             p99_ns: Some(p99_ms * 1e6),
+            processor_s: (0..).zip(rates.iter().map(|rate| 2.0 / rate)).collect(),
+            processors: Some(4.0),
+            device_bytes: (0..).zip(rates.iter().map(|_| 8192.0)).collect(),
         }
     }
 
@@ -144,11 +192,47 @@ mod tests {
         assert!(!found.outside && !found.paced && found.phases == ["read", "half"]);
         let found = of(&carried[..1], &load(9_000.0, 1_000.0, None)).unwrap();
         assert!(found.outside, "updates were never measured: {found:?}");
-        let found = of(&carried, &load(0.0, 400.0, None)).unwrap();
+        let found = of(&carried, &load(100.0, 300.0, None)).unwrap();
         assert!(
             found.outside && found.phases == ["half"],
-            "all updates were never measured: {found:?}"
+            "so many updates were never measured: {found:?}"
         );
+    }
+
+    #[test]
+    fn a_mix_far_outside_is_refused_on_both_sides() {
+        let far = |carried: &[Carried], load: &Load| of(carried, load).unwrap_err();
+        let half = [phase("half", 0.5, &[3_000.0; 4], 3.0)];
+        for (load, share) in [(load(0.0, 400.0, None), "100 %"), (load(900.0, 100.0, None), "10 %")] {
+            let why = far(&half, &load);
+            assert!(why.starts_with(share) && why.contains("beyond 25 points"), "{why}");
+        }
+        let near = of(&half, &load(300.0, 100.0, None)).unwrap();
+        assert!(near.outside, "labelled up to there: {near:?}");
+        // What was measured on a schedule in this mix still counts.
+        let open = Carried {
+            open: true,
+            ..phase("all updates", 1.0, &[500.0; 4], 1.0)
+        };
+        let both = [half[0].clone(), open];
+        assert_eq!(of(&both, &load(0.0, 400.0, None)).unwrap().phases, ["all updates"]);
+    }
+
+    #[test]
+    fn processors_and_bytes_are_those_of_the_mix() {
+        // Two processors at each measured rate: a page of either phase takes twice what it takes of the stack.
+        let carried = [
+            phase("read", 0.0, &[10_000.0; 4], 1.0),
+            phase("half", 0.5, &[1.0 / 0.0003; 4], 3.0),
+        ];
+        let found = of(&carried, &load(2_000.0, 400.0, None)).unwrap();
+        let (processors, bytes) = (found.processors.unwrap(), found.device_bytes_per_s.unwrap());
+        assert!((processors.middle - 0.8).abs() < 1e-9, "{found:?}");
+        assert!((bytes.middle - 2_400.0 * 8192.0).abs() < 1e-3, "{found:?}");
+        assert_eq!(found.host_processors, Some(4.0));
+        let mut unknown = carried;
+        unknown[1].processor_s.clear();
+        assert_eq!(of(&unknown, &load(2_000.0, 400.0, None)).unwrap().processors, None);
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
         true => book.hosts.len().max(1) as f64,
         false => 1.0,
     };
-    let total = cost.host * hosts + cost.lun * luns.len() as f64 + cost.gb * lun_bytes / GB + licence;
+    let total = cost.host * hosts + of_luns(cost, luns.len() as f64, lun_bytes) + licence;
     let reduced = reduction(analysis, &stack.name);
     let full = data_that_fill(analysis, &stack.name, data_bytes).map(|bytes| bytes * reduced);
     CostOfStack {
@@ -93,6 +93,11 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
         data_bytes_full: full,
         per_gb_of_data: full.map(|bytes| total * GB / bytes),
     }
+}
+
+/// Price of so many LUNs with so many bytes together.
+pub(crate) fn of_luns(cost: &Cost, luns: f64, bytes: f64) -> f64 {
+    cost.lun * luns + cost.gb * bytes / GB
 }
 
 /// How many bytes the array under a stack was given for each that it keeps, in the last phase that says so: what is
@@ -134,7 +139,7 @@ pub(crate) fn reserve(book: &Book, stack: &Stack) -> usize {
 }
 
 /// Whether instances of the stack ran, which may be on hosts of their own.
-fn many_instances(book: &Book, stack: &str) -> bool {
+pub(crate) fn many_instances(book: &Book, stack: &str) -> bool {
     let mut phases = book.phases.iter().flat_map(|head| book.seen(stack, &head.name));
     phases.any(|seen| seen.instances.len() > 1)
 }
