@@ -80,3 +80,25 @@ fn a_cut_under_a_file_server_has_the_keys_of_its_work_and_no_load() {
     );
     assert_same(&study, &parse(&printed));
 }
+
+#[test]
+fn renames_under_a_cut_need_files_that_are_made() {
+    let text = |work: &str| {
+        format!(
+            "[study]\nname = \"f\"\n[luns.data]\nfiles = {{ size = \"1GiB\" }}\nmodel = \"plain\"\n\
+             [[stack]]\nname = \"a\"\nkind = \"ext4\"\ndata = \"data\"\n[files]\nprotocol = \"nfs3\"\n\
+             [[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\nrename = \"30%\"\n{work}"
+        )
+    };
+    let study = parse(&text("mix = { write = 60, commit = 20, create = 20 }\n"));
+    let serving = study.phases[0].kind.cut().and_then(|cut| cut.work.serving());
+    assert_eq!(serving.expect("of files").rename, Share(0.3));
+    let printed = study.to_toml();
+    assert!(printed.contains("rename = \"30%\""), "{printed}");
+    assert_same(&study, &parse(&study.to_toml()));
+    for work in ["mix = { write = 80, commit = 20 }\n", "work = \"varmail\"\n"] {
+        let refused = plan::parse(&text(work), std::path::Path::new("f.toml"));
+        let said = refused.expect_err("refused").to_string();
+        assert!(said.contains("nothing makes a file in its place"), "{said}");
+    }
+}

@@ -18,4 +18,5 @@ mod printed;
 mod quantities;
 mod schedule;
 mod slob;
+mod temporary;
 mod volumes;

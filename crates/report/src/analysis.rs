@@ -14,6 +14,7 @@ use crate::ranking::changes::Change;
 use crate::ranking::not_tested::{BulkRatio, NotTested};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
+use crate::ranking::same_work::SameWork;
 use crate::ranking::temporary::TemporarySpace;
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
 use crate::stacks::capacity::Capacity;
@@ -66,6 +67,8 @@ pub struct Analysis {
     pub temporary: TemporarySpace,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
+    /// File servers at the highest load that a stack and its base both held, with plain 95 % intervals: not tested.
+    pub same_work: Vec<SameWork>,
     /// Real databases, by stack.
     pub databases: Vec<DatabaseOfStack>,
     /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on
@@ -316,8 +319,8 @@ impl StudyHead {
     pub(crate) fn turns(&self) -> Option<String> {
         let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
         Some(format!(
-            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the \
-             same. What recovers at rest, as a device's cache does, did so while the others worked."
+            "The stacks of a block ran side by side and took turns: {schedule}. A block still counts as one \
+             repeat. What recovers at rest, such as a device's cache, recovered while the others worked."
         ))
     }
 
@@ -342,6 +345,7 @@ impl Analysis {
             changes: Vec::new(),
             temporary: TemporarySpace::default(),
             not_tested: Vec::new(),
+            same_work: Vec::new(),
             databases: Vec::new(),
             bulk_ratios: Vec::new(),
             layouts: Vec::new(),

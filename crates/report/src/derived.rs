@@ -16,6 +16,7 @@ use crate::ranking::drops::Dropped;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
 use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
+use crate::ranking::same_work::same_work;
 use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
@@ -62,6 +63,7 @@ impl Analysis {
             own_blocks: own_blocks(book, &ranking),
             pairs_alike: pairs_alike(book, &ranking),
             not_tested: not_tested(book, &ranking.pairs, &dropped)?,
+            same_work: same_work(book, &dropped)?,
             changes: changes(book, &dropped)?,
             temporary: temporary(book, &dropped)?,
             contrasts,

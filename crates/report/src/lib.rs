@@ -50,7 +50,7 @@ mod words;
 
 pub use analysis::{Analysis, Difference, FactOfStack, GoOn, LookTaken, ReportError, StackHead, StopReason, StudyHead};
 pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
-pub use cells::inflation::{Inflated, Inflation};
+pub use cells::inflation::{BytesOfSet, Inflated, Inflation};
 pub use cells::instances::InstanceFigures;
 pub use cells::invalid::InvalidRuns;
 pub use cells::kept::Kept;
@@ -62,7 +62,7 @@ pub use cells::orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
 };
 pub use cells::provenance::{
-    ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
+    ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance, TemporaryFiles,
 };
 pub use cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
 pub use cells::ran_out::RanOut;
@@ -85,12 +85,13 @@ pub use ranking::machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOC
 pub use ranking::not_tested::{BulkRatio, NotTested};
 pub use ranking::pairs::Unranked;
 pub use ranking::rank::DroppedBlock;
+pub use ranking::same_work::SameWork;
 pub use ranking::temporary::{Explains, TempApart, TempExplained, TempRatio, TemporarySpace};
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
 pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};
 pub use simulated::Simulated;
-pub use sizing::{Load, SizedStack, Sizing};
+pub use sizing::{Amount, Load, SizedStack, Sizing};
 pub use stacks::capacity::Capacity;
 pub use stacks::cost::{Cost, CostOfRate, CostOfStack};
 pub use stacks::databases::{DatabaseOfStack, DatabaseSetting};

@@ -167,7 +167,7 @@ fn a_published_ratio_inside_the_measured_interval_agrees() {
     // 132.15 / 234.16 is 0.564: the same direction.
     let scan = of(&analysis, "zfs to asm in scan");
     assert_eq!(scan.agreement, Agreement::Direction, "{scan:?}");
-    assert!(scan.says.contains("more of it here"), "{scan:?}");
+    assert!(scan.says.contains("larger here"), "{scan:?}");
     // The change of one stack from phase to phase: none here, 17 % published.
     let aged = of(&analysis, "zfs, aged scan to scan");
     assert!((aged.low - 109.80 / 132.15).abs() < 1e-12);

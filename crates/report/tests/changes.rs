@@ -58,7 +58,7 @@ fn the_stack_that_ages_more_than_its_base_is_found_with_an_interval() {
     assert!(
         analysis
             .sentence
-            .contains("from fresh scan to aged scan, btrfs keeps 0.63 times what asm keeps ("),
+            .contains("From fresh scan to aged scan, btrfs keeps 0.63 times what asm keeps ("),
         "{}",
         analysis.sentence
     );
@@ -94,7 +94,7 @@ fn each_stack_has_its_own_change_as_a_figure_without_a_verdict() {
     assert!(
         btrfs
             .words
-            .ends_with("not tested, any slowdown within a trial is in it"),
+            .ends_with("not tested, and includes any slowdown within a trial"),
         "{}",
         btrfs.words
     );
@@ -109,7 +109,7 @@ fn a_slowdown_within_each_trial_does_not_read_as_ageing() {
     assert_eq!(slows.contrasts[0].verdict, Verdict::Equivalent, "{:?}", slows.contrasts);
     let sentence = &slows.sentence;
     assert!(
-        sentence.contains("from fresh scan to aged scan, btrfs keeps as much as asm within 5 %"),
+        sentence.contains("From fresh scan to aged scan, btrfs keeps as much as asm within 5 %"),
         "{sentence}"
     );
     // The stacks' own changes show the slowdown, as figures.

@@ -159,8 +159,8 @@ fn a_broken_condition_takes_the_figures_away() {
     assert_eq!(analysis.phases[0].cells[1].blocks, 5);
     assert!(analysis.dropped.is_empty(), "{:?}", analysis.dropped);
     let text = shown(&analysis);
-    assert!(text.contains("no figure of it counts"), "{text}");
-    assert!(text.contains("ext4: consistency conditions asked, and all hold: 72 before, 72 after"));
+    assert!(text.contains("none of its figures counts"), "{text}");
+    assert!(text.contains("ext4: consistency conditions checked, and all hold: 72 before, 72 after"));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn every_form_says_it_and_none_calls_it_by_another_name() {
     assert!(short.contains("orders/min"), "{short}");
     for wanted in [
         "no TPC result",
-        "conditions asked, and all hold",
+        "conditions checked, and all hold",
         "more than 8 users help by no more",
     ] {
         assert!(short.contains(wanted), "{wanted} in {short}");

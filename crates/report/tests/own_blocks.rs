@@ -65,7 +65,7 @@ fn blocks_whose_ratios_wander_are_suspect() {
     assert!(
         analysis
             .sentence
-            .ends_with("; but the blocks of zfs break a condition of the verdicts."),
+            .ends_with(". The blocks of zfs break a condition of the verdicts."),
         "{}",
         analysis.sentence
     );

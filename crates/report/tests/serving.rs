@@ -134,6 +134,50 @@ fn a_wrong_answer_of_a_run_that_does_not_count_is_one() {
     assert!(!honest.film().analysis().comparisons.is_empty());
 }
 
+/// The sentence of 2007: the same work with an eighth of the I/O. Beyond 2,000 a second btrfs does not hold the load.
+#[test]
+fn the_same_work_is_compared_at_the_highest_load_that_both_held() {
+    let film = ramp("an eighth").film();
+    let analysis = film.analysis();
+    let [one] = &analysis.same_work[..] else {
+        panic!("{:?}", analysis.same_work);
+    };
+    assert_eq!((one.stack.as_str(), one.base.as_str()), ("btrfs", "ext4"));
+    assert_eq!((one.asked_per_s, one.n), (2_000.0, 6));
+    assert!(near(one.bytes_ratio, 8.0, 0.01), "{one:?}");
+    let (low, high) = (one.low.unwrap(), one.high.unwrap());
+    assert!(
+        low < one.bytes_ratio && one.bytes_ratio < high && near(low, high, 0.02),
+        "{one:?}"
+    );
+    let said = "at 2,000 operations a second btrfs moves ";
+    for text in [terminal(&analysis, &Style::default()), markdown(&analysis)] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let words = words.join(" ");
+        assert!(
+            words.contains(said) && words.contains("times the bytes of ext4 ("),
+            "{text}"
+        );
+    }
+    assert!(report::html(&film.ledger, &analysis).unwrap().contains(said));
+}
+
+#[test]
+fn a_load_that_one_of_them_never_held_compares_no_bytes() {
+    let mut scene = ramp("serving");
+    scene.actors[1] = actor("btrfs", 0.1);
+    let analysis = scene.film().analysis();
+    assert!(analysis.same_work.is_empty(), "{:?}", analysis.same_work);
+    let mut wrong = ramp("serving");
+    wrong.extra_of = vec![("btrfs".into(), Measure::FilesWrong, 2.0)];
+    let analysis = wrong.film().analysis();
+    assert!(
+        analysis.same_work.is_empty(),
+        "it did other work: {:?}",
+        analysis.same_work
+    );
+}
+
 #[test]
 fn the_latencies_of_a_ramp_say_that_they_are_of_all_its_points() {
     let film = ramp("serving").film();

@@ -1,7 +1,7 @@
 //! The rules of the validity sheet against the document that tells them, and against the traps that show them.
 
 use crate::fixture::{actor, fact, scene};
-use ledger::{Layer, Layers};
+use ledger::{Layer, Layers, Measure};
 use report::{Status, sheet};
 use std::path::Path;
 
@@ -96,4 +96,28 @@ fn processors_that_follow_the_load_are_told() {
     assert_eq!(said(Some("schedutil")), Some((Status::Note, follows)));
     assert_eq!(said(Some("performance")), Some((Status::Valid, stays)));
     assert_eq!(said(None), None, "a guest is not told");
+}
+
+#[test]
+fn waits_for_memory_are_in_doubt_unless_a_budget_was_kept() {
+    let said = |waited_s: Option<f64>, enforced: f64| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.9)]);
+        scene.extra = vec![(Measure::MemoryBudgetEnforced, enforced)];
+        scene
+            .extra
+            .extend(waited_s.map(|s| (Measure::PsiMemorySomeNs, s * 1e9)));
+        let checks = scene.film().analysis().checks;
+        let found = checks.into_iter().find(|check| check.subject == "waiting for memory");
+        found.map(|check| (check.status, check.figure, check.threshold))
+    };
+    // The phases of a scene take 20.5 s.
+    let line = |status, share: &str| {
+        let figure = format!("some task waited for memory in {share} of the time");
+        Some((status, figure, "at most 10 %".to_string()))
+    };
+    assert_eq!(said(Some(4.1), 0.0), line(Status::Suspect, "20 %"));
+    assert_eq!(said(Some(4.1), 2.0), line(Status::Note, "20 %"), "it may be its own");
+    assert_eq!(said(Some(1.025), 0.0), line(Status::Valid, "5 %"));
+    assert_eq!(said(Some(1.025), 2.0), line(Status::Valid, "5 %"));
+    assert_eq!(said(None, 0.0), None, "a kernel that does not count it");
 }

@@ -3,8 +3,8 @@
 //! Prevents: a suspicion printed as an answer, and two stacks taken for twins that differ by more than that.
 
 use crate::fixture::{Actor, Scene, actor, scene};
-use ledger::Setting;
-use report::{Explains, Style};
+use ledger::{Measure, PhaseKind, Setting};
+use report::{Analysis, Check, Explains, Origin, Status, Style, TemporaryFiles};
 
 /// Four stacks: two, and each again with its temporary files apart.
 fn four(speeds: [f64; 4]) -> Scene {
@@ -78,4 +78,89 @@ fn what_stays_is_not_explained_and_without_twins_nothing_is_said() {
     let mut none = four([1.0; 4]);
     none.settings.clear();
     assert_eq!(none.film().analysis().temporary, report::TemporarySpace::default());
+}
+
+/// Two stacks that were asked questions, and these measures of temporary files.
+fn asked(measures: &[(Measure, f64)]) -> Analysis {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.8)]);
+    scene.phases = vec![(PhaseKind::Tpch, "questions".into())];
+    scene.extra = measures.to_vec();
+    scene.film().analysis()
+}
+
+fn provenance(analysis: &Analysis) -> &Check {
+    let mut checks = analysis.checks.iter();
+    checks.find(|check| check.subject == "provenance").expect("its line")
+}
+
+/// Bytes of temporary files that devices of their own read and wrote.
+fn apart(read: f64) -> [(Measure, f64); 2] {
+    [
+        (Measure::TempDeviceReadBytes, read),
+        (Measure::TempDeviceWriteBytes, 0.5e9),
+    ]
+}
+
+#[test]
+fn a_label_says_that_it_is_of_temporary_files_too_where_nobody_counts_them() {
+    let analysis = asked(&[]);
+    let reads = analysis.phases[0].cells[0].provenance.reads;
+    assert_eq!(
+        (reads.origin, reads.temporary),
+        (Origin::Device, TemporaryFiles::Unknown)
+    );
+    let line = provenance(&analysis);
+    assert_eq!(line.status, Status::Note);
+    assert!(
+        line.figure.starts_with("reads: device, with temporary files ("),
+        "{}",
+        line.figure
+    );
+    assert!(line.advice.contains("LUNs of their own"), "{}", line.advice);
+    assert!(!analysis.comparisons.is_empty(), "ranked, and said");
+    let said = report::markdown(&analysis);
+    assert!(said.contains("| device, with temporary files |"), "{said}");
+
+    let none = asked(&[(Measure::DatabaseTempBytes, 0.0)]);
+    assert_eq!(provenance(&none).status, Status::Valid);
+    assert!(!report::markdown(&none).contains("with temporary files"));
+}
+
+#[test]
+fn what_devices_of_their_own_moved_is_in_no_label_though_nobody_counts_the_files() {
+    let little = asked(&apart(0.5e9));
+    assert_eq!(provenance(&little).status, Status::Valid, "{:?}", provenance(&little));
+    assert!(!little.comparisons.is_empty());
+    // Without temporary files, devices moved about half of what was asked.
+    let most = asked(&apart(6e9));
+    let reads = most.phases[0].cells[0].provenance.reads;
+    assert_eq!((reads.origin, reads.temporary), (Origin::Mixed, TemporaryFiles::Apart));
+    let line = provenance(&most);
+    assert_eq!(line.status, Status::Suspect);
+    assert!(line.figure.starts_with("reads: mixed (5"), "{}", line.figure);
+    assert!(most.comparisons.is_empty(), "{:?}", most.comparisons);
+}
+
+#[test]
+fn bytes_of_each_lun_set_have_a_table() {
+    let analysis = asked(&apart(0.5e9));
+    let sets = &analysis.phases[0].cells[0].sets;
+    let holds: Vec<&str> = sets.iter().map(|set| set.holds.as_str()).collect();
+    assert_eq!(holds, ["data", "redo log", "temporary files"]);
+    let read = sets[2].read_bytes.expect("counted");
+    assert_eq!(
+        (read.median, sets[1].read_bytes),
+        (0.5e9, None),
+        "nobody counts reads of the log"
+    );
+    let said = report::markdown(&analysis);
+    assert!(
+        said.contains("LUN set holds") && said.contains("| temporary files |"),
+        "{said}"
+    );
+    // Without temporary files Markdown stays short.
+    let none = asked(&[(Measure::DatabaseTempBytes, 0.0)]);
+    assert!(!report::markdown(&none).contains("LUN set holds"));
+    let style = Style::default();
+    assert!(report::terminal(&none, &style).contains("device bytes by LUN set"));
 }

@@ -563,12 +563,12 @@ fn model_and_planted_disadvantage_are_disclosed() {
     scene.modelled = true;
     let analysis = scene.film().analysis();
     assert!(
-        analysis.sentence.starts_with("On a modelled device, not a real one: "),
+        analysis.sentence.starts_with("The device is a model, not a real one. "),
         "{}",
         analysis.sentence
     );
     assert!(
-        analysis.sentence.ends_with("(with a disadvantage planted on late)."),
+        analysis.sentence.ends_with(". A disadvantage is planted on late."),
         "{}",
         analysis.sentence
     );

@@ -54,6 +54,7 @@ fn quiet(record: &mut PhaseRecord) {
         (Measure::CpuBusyNs, 8e9),
         (Measure::CpuStealNs, 0.1e9),
         (Measure::CpuThrottledPeriodsShare, 0.0),
+        (Measure::PsiMemorySomeNs, 0.0),
         (Measure::EnginePagesBad, 0.0),
         (Measure::ArrayAskedBytes, 20.0 * mib),
         (Measure::ArrayDistinctBytes, 20.0 * mib),
@@ -193,6 +194,16 @@ fn of_hosts() -> Vec<Measured> {
             ("host CPU", "suspect"),
             work,
             |record| set(record, Measure::CpuIdleShare, 0.01),
+        ),
+        one(
+            "a host that runs short of memory",
+            "it swapped for a third of the time",
+            ("waiting for memory", "suspect"),
+            work,
+            |record| {
+                let all_ns = record.run.elapsed_ns + record.run.drain_ns;
+                set(record, Measure::PsiMemorySomeNs, all_ns as f64 / 3.0);
+            },
         ),
     ]
 }

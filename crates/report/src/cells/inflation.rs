@@ -1,8 +1,8 @@
 //! I/O inflation: what the devices did for each request and byte of the engine, reads, data writes and log writes
 //! apart.
 //!
-//! Takes the runs of one stack in one phase, gives [`Inflation`]; and words on what could not be told apart. Counted at
-//! the devices nearest to the stack. Prevents: a rate whose price in device I/O nobody sees, mirror copies taken for
+//! Takes the runs of one stack in one phase, gives [`Inflation`], and what each LUN set moved. Counted at the devices
+//! nearest to the stack. Prevents: a rate whose price in device I/O nobody sees, mirror copies taken for
 //! waste, and a share of metadata that nobody measured.
 
 use crate::figures::{Figure, over};
@@ -55,6 +55,37 @@ pub struct Inflation {
     /// Share of the engine's own written bytes that are copies against torn pages (doublewrite, page images in the
     /// log).
     pub torn_page_share: Option<Figure>,
+}
+
+/// Bytes that the nearest devices of one LUN set of a stack moved in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BytesOfSet {
+    /// What the set holds: "data", "redo log" or "temporary files".
+    pub holds: String,
+    /// Bytes read.
+    pub read_bytes: Option<Figure>,
+    /// Bytes written.
+    pub write_bytes: Option<Figure>,
+}
+
+/// The LUN set that holds a database's temporary files.
+pub(crate) const TEMPORARY_FILES: &str = "temporary files";
+
+/// Each LUN set whose devices are told apart from those of the others; none where all lie on the same.
+pub(crate) fn by_set(runs: &[&Seen]) -> Vec<BytesOfSet> {
+    use Measure as M;
+    let sets = [
+        ("data", M::DataDeviceReadBytes, M::DataDeviceWriteBytes),
+        ("redo log", M::LogDeviceReadBytes, M::LogDeviceWriteBytes),
+        (TEMPORARY_FILES, M::TempDeviceReadBytes, M::TempDeviceWriteBytes),
+    ];
+    let of = |(holds, read, written): (&str, M, M)| BytesOfSet {
+        holds: holds.to_string(),
+        read_bytes: runs.measured(read),
+        write_bytes: runs.measured(written),
+    };
+    let is_seen = |set: &BytesOfSet| set.read_bytes.is_some() || set.write_bytes.is_some();
+    sets.map(of).into_iter().filter(is_seen).collect()
 }
 
 impl Inflation {

@@ -21,7 +21,8 @@ pub struct Kept {
     pub cuts: f64,
     /// Power cuts that found unflushed writes.
     pub unflushed: f64,
-    /// True where a run acknowledged something and also had a power cut that found unflushed writes.
+    /// True where a run acknowledged something that could be lost: a power cut found unflushed writes. Under a file
+    /// server every cut takes what lay in the server's memory.
     pub at_risk: bool,
     /// Kills that took what lay unwritten in memory with them.
     pub forced_down: f64,
@@ -59,7 +60,8 @@ impl Kept {
         // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
         // unflushed writes.
         let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
-        let at_risk = |run: &&Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
+        let at_risk =
+            |run: &&Seen| has(run, Measure::CutsAcknowledged) && (of_files || has(run, Measure::CutsUnflushed));
         (cuts > 0.0).then(|| Kept {
             phase: head.name.clone(),
             stack: stack.into(),

@@ -28,7 +28,7 @@ use crate::history::{Book, PhaseHead, Runs, Seen};
 use crate::phase_kind::kind_row;
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
-use inflation::Inflation;
+use inflation::{BytesOfSet, Inflation, by_set};
 use instances::{InstanceFigures, instances};
 use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, of_stamp};
@@ -143,6 +143,8 @@ pub struct Cell {
     pub unsent_share: Option<Figure>,
     /// What the devices did for each request and byte of the engine, by sort.
     pub inflation: Inflation,
+    /// Bytes that the devices of each of its LUN sets moved, where these are told apart.
+    pub sets: Vec<BytesOfSet>,
     /// Where the bytes came from and went to.
     pub provenance: Provenance,
     /// Whether it is ranked even where a cache served it: the study asks for it, and the memory budget was enforced
@@ -221,6 +223,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         lun_bytes_per_data_byte: runs.figure(|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
         unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         inflation: Inflation::of(runs),
+        sets: by_set(runs),
         provenance: Provenance::of(runs, unseen(book, stack, runs)),
         cached_counts: kind_row(phase.kind).is_with_memory || cached_counts(book, runs),
         copy: CopyFigures::of(runs),

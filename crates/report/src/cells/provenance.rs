@@ -61,17 +61,35 @@ impl Origin {
     }
 }
 
+/// Temporary files of a database, which devices move and which are not among what it asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TemporaryFiles {
+    /// There are none that weigh anything, or nothing was asked.
+    Light,
+    /// Their own LUNs moved them: label and share are without them.
+    Apart,
+    /// They are in the share. The label holds whatever devices moved of them, or is `uncounted`.
+    Within,
+    /// They are in the share, and in the label: the database does not count them.
+    Unknown,
+}
+
 /// One direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Direction {
     /// The label.
     pub origin: Origin,
+    /// What it says of temporary files.
+    pub temporary: TemporaryFiles,
     /// Bytes the engine asked of storage, all blocks together.
     pub asked_bytes: f64,
     /// Bytes the nearest devices moved.
     pub near_bytes: Option<f64>,
     /// Bytes the lowest visible devices moved.
     pub low_bytes: Option<f64>,
+    /// Bytes among them of temporary files, where these have LUNs of their own.
+    pub temporary_bytes: Option<f64>,
 }
 
 /// Both directions of a phase on a stack.
@@ -101,9 +119,7 @@ impl Provenance {
             .iter()
             .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
             .fold(1.0, f64::max);
-        let temporary = Temporary {
-            bytes: total(&[Measure::DatabaseTempBytes]).filter(|_| seen.iter().any(|run| run.temporary_weighs())),
-        };
+        let beside = Beside::of(seen);
         let [hits, misses, ahead] =
             [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
         let accesses = hits
@@ -117,21 +133,28 @@ impl Provenance {
         let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
         let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
         let missed_most = crate::figures::over(fetched, requests).unwrap_or(f64::INFINITY);
-        let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| Direction {
-            origin: match asked {
-                Some(asked) => temporary.label(total(&[apart]), low, |low| {
+        let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| {
+            // A part of the runs says nothing of all.
+            let apart = total(&[apart]).filter(|_| seen.iter().all(|run| run.get(apart).is_some()));
+            let (origin, temporary) = match asked {
+                Some(asked) => beside.label(apart, low, |low| {
                     let expected = asked / squeezed;
                     match label(asked, expected, floor, low.map(|low| low.min(expected * missed_most))) {
                         Origin::Unknown => unseen,
                         origin => origin,
                     }
                 }),
-                None if seen.is_empty() => Origin::None,
-                None => Origin::Uncounted,
-            },
-            asked_bytes: asked.unwrap_or(0.0),
-            near_bytes: near,
-            low_bytes: low,
+                None if seen.is_empty() => (Origin::None, TemporaryFiles::Light),
+                None => (Origin::Uncounted, TemporaryFiles::Light),
+            };
+            Direction {
+                origin,
+                temporary,
+                asked_bytes: asked.unwrap_or(0.0),
+                near_bytes: near,
+                low_bytes: low,
+                temporary_bytes: apart.filter(|_| temporary == TemporaryFiles::Apart),
+            }
         };
         Provenance {
             arc_share,
@@ -199,6 +222,13 @@ impl Provenance {
             .any(|direction| matches!(direction.origin, Origin::Uncounted | Origin::SeveralHosts))
     }
 
+    /// The label of a direction is one of temporary files, too, and nobody knows what it would be without them.
+    pub(crate) fn has_unknown_temporary(&self) -> bool {
+        [self.reads, self.writes]
+            .iter()
+            .any(|direction| direction.temporary == TemporaryFiles::Unknown)
+    }
+
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
     /// anything.
     fn idle(&self) -> Option<(Status, String)> {
@@ -239,37 +269,77 @@ pub(crate) fn unseen(book: &Book, stack: &str, seen: &[&Seen]) -> Origin {
 }
 
 impl Direction {
-    /// Share of what was asked that the lowest devices moved.
+    /// Share of what was asked that the lowest devices moved, without what is known to be of temporary files.
     pub(crate) fn share(&self) -> Option<f64> {
+        let temporary = self.temporary_bytes.unwrap_or(0.0);
         self.low_bytes
             .filter(|_| self.asked_bytes > 0.0)
-            .map(|low| low / self.asked_bytes)
+            .map(|low| (low - temporary).max(0.0) / self.asked_bytes)
+    }
+
+    /// The label in a table: it says so where temporary files are among the bytes that it is of.
+    pub(crate) fn words(&self) -> String {
+        let word = self.origin.word();
+        match self.temporary {
+            TemporaryFiles::Within | TemporaryFiles::Unknown => format!("{word}, with temporary files"),
+            TemporaryFiles::Light | TemporaryFiles::Apart => word.to_string(),
+        }
     }
 
     fn share_words(&self) -> String {
+        let with = match self.temporary {
+            TemporaryFiles::Within | TemporaryFiles::Unknown => ", with those of temporary files",
+            TemporaryFiles::Light | TemporaryFiles::Apart => "",
+        };
         match self.share() {
-            Some(share) => format!("the device moved {:.0} % of the bytes", share * 100.0),
+            Some(share) => format!("the device moved {:.0} % of the bytes{with}", share * 100.0),
             None => "nothing was asked".into(),
         }
     }
 }
 
-/// Temporary files of a database, which devices move and which are not among what it asked for.
-struct Temporary {
-    /// Bytes written to them; `None` where they weigh nothing.
-    bytes: Option<f64>,
+/// Temporary files beside what a database asked for.
+#[derive(Clone, Copy)]
+enum Beside {
+    /// None that weigh anything.
+    Light,
+    /// So many bytes were written to them.
+    Counted(f64),
+    /// The database does not count them.
+    Unknown,
 }
 
-impl Temporary {
+impl Beside {
+    fn of(seen: &[&Seen]) -> Beside {
+        let weighing = || seen.iter().filter(|run| run.temporary_weighs());
+        let counted: Option<Vec<f64>> = weighing().map(|run| run.get(Measure::DatabaseTempBytes)).collect();
+        match counted {
+            None => Beside::Unknown,
+            Some(none) if none.is_empty() => Beside::Light,
+            Some(_) => Beside::Counted(seen.iter().filter_map(|run| run.get(Measure::DatabaseTempBytes)).sum()),
+        }
+    }
+
     /// The label by what devices moved, without temporary files. `apart`: what the devices of their own moved. Beside
-    /// the data they are anything between nothing and all; where that decides, nobody knows.
-    fn label(&self, apart: Option<f64>, low: Option<f64>, label: impl Fn(Option<f64>) -> Origin) -> Origin {
+    /// the data they are anything between nothing and all; where that decides, nobody knows. If they are not counted
+    /// either, the label is with them and says so: without one no study of such a database could be ranked.
+    fn label(
+        self,
+        apart: Option<f64>,
+        low: Option<f64>,
+        label: impl Fn(Option<f64>) -> Origin,
+    ) -> (Origin, TemporaryFiles) {
         let without = |bytes: f64| label(low.map(|low| (low - bytes).max(0.0)));
-        match (self.bytes, apart) {
-            (None, _) => label(low),
-            (Some(_), Some(apart)) => without(apart),
-            (Some(beside), None) if without(beside) == label(low) => label(low),
-            (Some(_), None) => Origin::Uncounted,
+        let with = label(low);
+        match (self, apart) {
+            _ if !matches!(with, Origin::Device | Origin::Mixed | Origin::Cache) => (with, TemporaryFiles::Light),
+            (Beside::Light, _) => (with, TemporaryFiles::Light),
+            (_, Some(apart)) => (without(apart), TemporaryFiles::Apart),
+            (Beside::Counted(bytes), None) if without(bytes) == with => (with, TemporaryFiles::Within),
+            (Beside::Counted(_), None) => (Origin::Uncounted, TemporaryFiles::Within),
+            // Without them it would be less, which no label is below.
+            (Beside::Unknown, None) if with == Origin::Cache => (with, TemporaryFiles::Within),
+            (Beside::Unknown, None) => (with, TemporaryFiles::Unknown),
         }
     }
 }
@@ -292,14 +362,41 @@ mod tests {
 
     #[test]
     fn temporary_files_prove_nothing_of_the_data() {
-        let of = |temporary: Option<f64>, apart: Option<f64>, low: f64| {
-            Temporary { bytes: temporary }.label(apart, Some(low), |low| label(100e6, 100e6, 1e6, low))
+        let of = |beside: Beside, apart: Option<f64>, low: f64| {
+            beside.label(apart, Some(low), |low| label(100e6, 100e6, 1e6, low))
         };
-        assert_eq!(of(None, None, 95e6), Origin::Device);
-        assert_eq!(of(Some(30e6), None, 100e6), Origin::Uncounted, "70 or 100 of 100 MB");
-        assert_eq!(of(Some(30e6), Some(30e6), 100e6), Origin::Mixed, "70 of 100 MB");
-        assert_eq!(of(Some(30e6), None, 125e6), Origin::Device, "at least 95 of 100 MB");
-        assert_eq!(of(Some(30e6), None, 5e6), Origin::Cache);
+        let counted = Beside::Counted(30e6);
+        assert_eq!(of(Beside::Light, None, 95e6), (Origin::Device, TemporaryFiles::Light));
+        let within = |origin| (origin, TemporaryFiles::Within);
+        assert_eq!(
+            of(counted, None, 100e6),
+            within(Origin::Uncounted),
+            "70 or 100 of 100 MB"
+        );
+        assert_eq!(
+            of(counted, None, 125e6),
+            within(Origin::Device),
+            "at least 95 of 100 MB"
+        );
+        assert_eq!(of(counted, None, 5e6), within(Origin::Cache));
+        let apart = |origin| (origin, TemporaryFiles::Apart);
+        assert_eq!(of(counted, Some(30e6), 100e6), apart(Origin::Mixed), "70 of 100 MB");
+        assert_eq!(of(Beside::Unknown, Some(30e6), 100e6), apart(Origin::Mixed), "the same");
+        assert_eq!(of(Beside::Unknown, Some(5e6), 100e6), apart(Origin::Device));
+        let unknown = |origin| (origin, TemporaryFiles::Unknown);
+        assert_eq!(
+            of(Beside::Unknown, None, 125e6),
+            unknown(Origin::Device),
+            "ranked, and said"
+        );
+        assert_eq!(of(Beside::Unknown, None, 50e6), unknown(Origin::Mixed));
+        assert_eq!(
+            of(Beside::Unknown, None, 5e6),
+            within(Origin::Cache),
+            "at most 5 of 100 MB"
+        );
+        let asked_little = Beside::Unknown.label(None, Some(5e6), |_| Origin::None);
+        assert_eq!(asked_little, (Origin::None, TemporaryFiles::Light));
     }
 
     #[test]

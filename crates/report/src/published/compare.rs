@@ -322,7 +322,7 @@ impl Judge<'_> {
         let agreement = agreement(claim.range, measured.as_ref(), self.book.study.margin);
         let says = match (&ours, &measured) {
             (None, _) => "nothing of this study is mapped to it".into(),
-            (_, None) => "could not be told: it was not measured in two blocks or more".into(),
+            (_, None) => "undecided: it was not measured in two blocks or more".into(),
             (_, Some(measured)) => words_of(agreement, claim.range, measured),
         };
         PublishedRatio {
@@ -463,15 +463,15 @@ fn words_of(agreement: Agreement, (low, high): (f64, f64), measured: &MeasuredRa
         }
         Agreement::DirectionAndSize => "agrees: no difference beyond the margin in either".into(),
         Agreement::Direction if middle.ln().abs() > measured.ratio.ln().abs() => {
-            "same direction, and less of it here than published".into()
+            "same direction, and smaller here than published".into()
         }
-        Agreement::Direction => "same direction, and more of it here than published".into(),
+        Agreement::Direction => "same direction, and larger here than published".into(),
         Agreement::Opposite => "opposite direction".into(),
         Agreement::OneSeesNone if measured.low > 1.0 || measured.high < 1.0 => {
             "disagrees: a difference here, none beyond the margin published".into()
         }
         Agreement::OneSeesNone => "disagrees: no difference beyond the margin here, one published".into(),
-        Agreement::CouldNotBeTold => "could not be told: the measured interval allows more than one answer".into(),
+        Agreement::CouldNotBeTold => "undecided: the measured interval allows more than one answer".into(),
     }
 }
 

@@ -270,6 +270,24 @@ mod tests {
     }
 
     #[test]
+    fn the_ramp_of_2007_has_both_ends_of_its_data_and_its_limit() {
+        let veritas = find("veritas-2007").unwrap();
+        let of = |stack: &str, quantity: &str| {
+            let is_it = |one: &&Figures| one.stack == stack && one.phase == "nfs" && one.quantity.starts_with(quantity);
+            veritas.figures.iter().find(is_it).map(|one| one.values.clone())
+        };
+        let ends = ["GB of data at the first", "GB of data at the last"].map(|quantity| of("veritas", quantity));
+        assert_eq!(ends, [Some(vec![7.0]), Some(vec![240.0])]);
+        for stack in ["zfs", "veritas"] {
+            assert_eq!(of(stack, "ms of response"), Some(vec![15.0]));
+            assert_eq!(of(stack, "% of the data accessed"), Some(vec![10.0]));
+        }
+        assert_eq!(of("veritas", "of the disk bandwidth"), Some(vec![0.125]));
+        assert_eq!(of("zfs", "times the bytes"), Some(vec![48.0]));
+        assert_eq!(veritas.mean("zfs", "nfs"), Some(9000.0));
+    }
+
+    #[test]
     fn what_does_not_fit_is_said_with_a_cure() {
         assert!(check("xtremio-2014", &["asm", "zfs"], &["read", "aged scan"]).is_ok());
         let error = check("xtremio-2013", &[""; 0], &[""; 0]).unwrap_err().to_string();

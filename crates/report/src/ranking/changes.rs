@@ -91,7 +91,7 @@ fn change(
         words: String::new(),
     };
     change.words = format!(
-        "{} of {}, over {} blocks: not tested, any slowdown within a trial is in it",
+        "{} of {}, over {} blocks: not tested, and includes any slowdown within a trial",
         change.with_interval(),
         change.against,
         change.n

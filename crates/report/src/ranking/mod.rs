@@ -14,6 +14,7 @@ pub(crate) mod own_blocks;
 pub(crate) mod pairs;
 pub(crate) mod rank;
 pub(crate) mod refusals;
+pub(crate) mod same_work;
 pub(crate) mod temporary;
 pub(crate) mod twins;
 pub(crate) mod verdicts;

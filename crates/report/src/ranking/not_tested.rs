@@ -44,7 +44,7 @@ impl NotTested {
     }
 }
 
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// A stack against its base at one row count: shown, not tested.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -68,7 +68,12 @@ pub struct BulkRatio {
 }
 
 /// The runs of two stacks in a phase, in the blocks that count.
-fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &Dropped<'_>) -> Vec<(&'b Seen, &'b Seen)> {
+pub(super) fn both<'b>(
+    book: &'b Book,
+    stacks: [&str; 2],
+    phase: &str,
+    dropped: &Dropped<'_>,
+) -> Vec<(&'b Seen, &'b Seen)> {
     let counts = |block: &u32| dropped.counts(*block, phase);
     // A block in which the study was stopped is judged nowhere else.
     let fit = |seen: &&Seen| seen.counts();

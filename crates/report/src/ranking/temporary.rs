@@ -282,7 +282,7 @@ impl TempExplained {
             Explains::PartOrAll => "temporary space explains a part of the difference, and may explain all of it",
             Explains::Part => "temporary space explains a part of the difference",
             Explains::None => "temporary space does not explain the difference",
-            Explains::NotTold => "these blocks do not tell whether temporary space explains the difference",
+            Explains::NotTold => "these blocks do not show whether temporary space explains the difference",
         };
         format!(
             "{phase}: {stack} over {base} is {beside} with temporary files beside the data, and {apart} with them on \

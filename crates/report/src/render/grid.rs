@@ -112,7 +112,7 @@ fn over_its_interval(cell: &Cell) -> Vec<(String, Paint)> {
 }
 
 /// At most two lines: words where they fit, else the beginning and the end of the name.
-fn fold(text: &str, limit: usize) -> Vec<String> {
+pub(super) fn fold(text: &str, limit: usize) -> Vec<String> {
     let lines = wrapped(text, limit, 0);
     if lines.len() <= FOLDS {
         return lines;

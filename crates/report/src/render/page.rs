@@ -164,17 +164,35 @@ pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    // A percent sign stays with its number.
-    let text = text.replace(" %", "\u{a0}%");
-    textwrap::wrap(&text, options)
+    textwrap::wrap(&glued(text, limit), options)
         .iter()
         .map(|line| line.replace('\u{a0}', " "))
         .collect()
 }
 
+/// A percent sign stays with its number, and what stands in backticks on one line: a user copies it.
+fn glued(text: &str, limit: usize) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let last = parts.len() - 1;
+    let is_command = |nth: usize, part: &str| nth % 2 == 1 && nth < last && width(part) + 8 <= limit;
+    let glued = parts.iter().enumerate().map(|(nth, part)| match is_command(nth, part) {
+        true => part.replace(' ', "\u{a0}"),
+        false => part.replace(" %", "\u{a0}%"),
+    });
+    glued.collect::<Vec<_>>().join("`")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_not_folded() {
+        let lines = wrapped("let the study go on (`assay run --resume`).", 34, 2);
+        assert_eq!(lines, ["let the study go on", "  (`assay run --resume`)."]);
+        let lines = wrapped("an odd ` and many words after it", 16, 0);
+        assert_eq!(lines, ["an odd ` and", "many words after", "it"]);
+    }
 
     #[test]
     fn lines_keep_to_their_width() {

@@ -4,6 +4,7 @@
 //! each with the names of its rows. The one screen is the same document, of which it shows fewer blocks. Prevents: a
 //! table that the terminal folds until nobody can read it.
 
+use super::grid::fold;
 use super::page::{CELL_MAX, GAP, INDENT, NAME_MAX, Page, clipped, paint, paint_bold, plain, tone_paint, width};
 use super::{Lettered, Letters, grid, lettered_columns, rows_of, spark};
 use crate::document::{Block, Chart, Document, Forms, Item, Placed, Scatter, Table, shown};
@@ -143,7 +144,7 @@ fn table(page: &mut Page, table: &Table) {
     let names: Vec<String> = rows_of(table, FORM).map(|row| escaped(&table.rows[row].text)).collect();
     let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let name_width = widest.min(NAME_MAX).min(page.width / 3);
-    let names: Vec<String> = names.iter().map(|name| clipped(name, name_width)).collect();
+    let names: Vec<Vec<String>> = names.iter().map(|name| fold(name, name_width)).collect();
     let stripes: Vec<Stripe<'_>> = columns.iter().map(stripe).collect();
     let mut rest = &stripes[..];
     while !rest.is_empty() {
@@ -177,10 +178,12 @@ fn stripe<'a>(lettered: &'a Lettered<'a>) -> Stripe<'a> {
 }
 
 /// The lines of columns that stand side by side: two of heads, one a row.
-fn lines(page: &mut Page, names: &[String], name_width: usize, stripes: &[Stripe<'_>], table: &Table) {
-    let heads = ["", ""].into_iter().chain(names.iter().map(String::as_str));
+fn lines(page: &mut Page, names: &[Vec<String>], name_width: usize, stripes: &[Stripe<'_>], table: &Table) {
+    let none = Vec::new();
+    let heads = [&none, &none].into_iter().chain(names);
     let rows: Vec<Option<usize>> = [None, None].into_iter().chain(rows_of(table, FORM).map(Some)).collect();
-    for (nth, name) in heads.enumerate() {
+    for (nth, folded) in heads.enumerate() {
+        let name = folded.first().map_or("", String::as_str);
         let mut line = format!("{}{name}{}", " ".repeat(INDENT), " ".repeat(name_width - width(name)));
         for stripe in stripes {
             let text = &stripe.lines[nth];
@@ -197,6 +200,9 @@ fn lines(page: &mut Page, names: &[String], name_width: usize, stripes: &[Stripe
             Some(crate::document::Cell::Tagged(word, tone)) => page.put_ending(&line, word, tone_paint(*tone)),
             _ if line.is_empty() => {}
             _ => page.put(line, plain()),
+        }
+        for rest in folded.iter().skip(1) {
+            page.put(format!("{}{rest}", " ".repeat(INDENT)), plain());
         }
     }
 }

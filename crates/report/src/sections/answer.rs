@@ -55,8 +55,8 @@ fn titled(title: impl Into<String>, blocks: Vec<Block>) -> Block {
 /// Where the rest is. `kept`: the result file, where it stays.
 pub(super) fn rest(kept: Option<&str>) -> String {
     match kept {
-        Some(file) => format!("More: assay report {file} --full (every figure), --html PAGE (with charts)"),
-        None => "More: the same command with --full (every figure), --html PAGE (with charts), --output FILE (keeps \
+        Some(file) => format!("More: `assay report {file} --full` (every figure), `--html PAGE` (charts)"),
+        None => "More: the same command with `--full` (every figure), `--html PAGE` (charts), `--output FILE` (keeps \
                  the figures for `assay report FILE`)"
             .into(),
     }

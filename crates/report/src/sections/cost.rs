@@ -10,15 +10,15 @@ use crate::grouped::grouped;
 use crate::stacks::cost::{Cost, CostOfRate, CostOfStack};
 
 const TAKEN: &str = "Prices are those of the study. A stack costs the host, each LUN that it lies on, each GB \
-                     (10^9 bytes) of those LUNs, and its licences. What it takes to run them is not in it.";
+                     (10^9 bytes) of those LUNs, and its licences. Running costs are not included.";
 
 const FULL: &str = "Data that fill the LUNs: bytes of the LUNs over the bytes that the stack had in use for each byte \
-                    of data, after the last phase. A small study has much that does not grow with the data.";
+                    of data, after the last phase. In a small study a large part does not grow with the data.";
 
 const RATES: &str = "Price for a unit: the stack's price over its rate, with the plain 95 % interval of that rate over \
                      blocks. Ratio: against the base, with the interval of the verdict; below 1 is cheaper.";
 
-const SLOW: &str = "The models of this study ran in slow motion. A rate of theirs is no rate of a device, so no price \
+const SLOW: &str = "The models of this study ran in slow motion. Their rates are not those of a device, so no price \
                     for a unit is shown. Ratios stay.";
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {

@@ -21,7 +21,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     if several {
         let mut lines = contrast(analysis);
         if lines.is_empty() {
-            lines.push("nothing that was recorded".into());
+            lines.push("no recorded fact".into());
         }
         blocks.push((Forms::TEXTS, Block::list(lines.into_iter().chain(same(analysis)))));
     }
@@ -31,7 +31,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     if !short.is_empty() {
         blocks.push((Forms::PAGE, table(source, &short, "Facts that differ")));
     } else if several {
-        let nothing = "Nothing that was recorded of more than one stack.";
+        let nothing = "No fact that was recorded for more than one stack.";
         blocks.push((Forms::PAGE, Block::Text(nothing.into())));
     }
     if !rest.is_empty() {

@@ -17,10 +17,7 @@ pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
             "The study file, as it was read",
             Block::Verbatim(book.study.text.clone()),
         ),
-        part(
-            "Every setting that held, defaults said",
-            settings(book.disclosed.settings()),
-        ),
+        part("Every setting, defaults included", settings(book.disclosed.settings())),
         part("What it ran on", facts(book.disclosed.facts())),
         part("Stacks", stacks(source)),
         part("Schedule: every trial in its order", trials(&file.trials)),
@@ -55,7 +52,7 @@ fn table<'a, R>(
 
 fn settings(all: &[Setting]) -> Block {
     let by = |one: &Setting| if one.written { "the study" } else { "default" }.to_string();
-    let columns = [words("value", |one: &Setting| one.value.clone()), words("said by", by)];
+    let columns = [words("value", |one: &Setting| one.value.clone()), words("from", by)];
     table("Settings", "key", all, |one| one.key.clone(), columns)
 }
 

@@ -111,7 +111,7 @@ fn imported(source: &Source<'_>, phase: &str, of: &[&ImportedPhase]) -> Vec<Plac
 fn from(one: &ImportedPhase) -> String {
     let sources: Vec<String> = one.sources.iter().map(source_in_words).collect();
     let nothing = match one.quantities.is_empty() {
-        true => "; nothing in it can be set beside a measured figure (all of it: --json)",
+        true => "; none of its figures was measured here too (all figures: --json)",
         false => "",
     };
     format!("{}: {}{nothing}", one.stack, sources.join("; "))
@@ -236,7 +236,7 @@ fn published_ratios(source: &Source<'_>, published: &Published) -> Table {
         })
         .of_words(),
         column("of ours", "", |one: &PublishedRatio| Cell::maybe(one.ours.as_ref())).of_words(),
-        column("what may be said", "", |one: &PublishedRatio| Cell::text(&one.says)).of_words(),
+        column("comparison", "", |one: &PublishedRatio| Cell::text(&one.says)).of_words(),
     ];
     let name = |one: &PublishedRatio| Name::from(one.theirs.as_str());
     Table::of(

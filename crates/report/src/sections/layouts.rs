@@ -109,7 +109,7 @@ fn extents(source: &Source<'_>, alone: bool) -> Table {
     ];
     let name = |one: &Layout| source.named(&one.stack, place(one, alone));
     let caption =
-        "Extents of the data files as what is below tells them (ring: after the load; dot: after the last phase)";
+        "Extents of the data files, as the layer below reports them (ring: after the load; dot: after the last phase)";
     Table::of(caption, "stack", &source.analysis.layouts, name, columns)
 }
 
@@ -128,7 +128,7 @@ fn moments(source: &Source<'_>, rows: &[At<'_>], alone: bool) -> Table {
         })
         .only(Forms::LONG),
         of("pieces", "/read", |at| at.pieces_per_multiblock, number),
-        column("neighbours", "how told", |(_, at): &At<'_>| {
+        column("neighbours", "how known", |(_, at): &At<'_>| {
             Cell::maybe(at.estimated.then_some("estimated (compressed)"))
         })
         .of_words()
@@ -204,7 +204,7 @@ fn legend(source: &Source<'_>, rows: &[At<'_>]) -> String {
     );
     if let Some(picture) = rows.iter().find_map(|(_, at)| at.picture.as_ref()) {
         words.push_str(&format!(
-            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is \
+            " A strip is the file from its start to its end (block {}), its height where that part lies: a ramp is \
              in order, noise is scattered.",
             picture.block.saturating_add(1)
         ));
@@ -213,7 +213,7 @@ fn legend(source: &Source<'_>, rows: &[At<'_>]) -> String {
         words.push_str(" Where extents are compressed, neighbours are estimated.");
     }
     if source.analysis.stacks.iter().any(|stack| stack.kind == "btrfs") {
-        words.push_str(" Addresses of btrfs are its own: how it spreads them over several LUNs is not in them.");
+        words.push_str(" Addresses of btrfs are its own: they do not show how it spreads data over several LUNs.");
     }
     words
 }

@@ -119,7 +119,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let mut blocks: Vec<Placed> = Vec::new();
     blocks.push((Forms::PAGE, intervals(source)));
     let note = "The numbers below a drawing are the blocks of each look. Between two looks nothing is judged. An \
-                interval is what all looks so far leave. The shaded band is the margin.";
+                interval is what remains after all looks so far. The shaded band is the margin.";
     blocks.push((Forms::PAGE, Block::Note(note.into())));
     if let Some(file) = source.file {
         let ranked = file.book.phases.iter().filter(|phase| phase.ranked);

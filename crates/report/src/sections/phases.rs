@@ -9,7 +9,7 @@ use super::{elsewhere, moves, serving};
 
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
-use crate::cells::inflation::{Inflated, Inflation};
+use crate::cells::inflation::{BytesOfSet, Inflated, Inflation, TEMPORARY_FILES};
 use crate::cells::invalid::InvalidRuns;
 use crate::cells::latency::Latency;
 use crate::cells::metric::Metric;
@@ -31,7 +31,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     }
     if !source.analysis.not_told_apart.is_empty() {
         let told = vec![(Forms::ALL, Block::list(source.analysis.not_told_apart.clone()))];
-        let part = Block::part("Device I/O that could not be told apart", Fold::Never, told);
+        let part = Block::part("Device I/O that could not be separated", Fold::Never, told);
         blocks.push((Forms::ALL, part));
     }
     Section::of("phases", "Phases", "", blocks)
@@ -52,6 +52,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         let caption = format!("Figures of {}", phase.name);
         let table = source.table(caption, &phase.cells, |cell| &cell.stack, columns(phase));
         blocks.push((Forms::ALL, Block::Table(table)));
+        blocks.extend(sets(source, phase));
         blocks.extend(serving::of_all_points(phase));
         blocks.push((latencies_for(phase), latencies(source, phase)));
         blocks.extend(instances::blocks(source, phase));
@@ -72,6 +73,38 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         fold: Fold::OfMany,
         blocks,
     })
+}
+
+/// A row a LUN set of a stack; none where no stack has several that are told apart.
+fn sets(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
+    type Of<'a> = (&'a str, &'a BytesOfSet);
+    let cells = phase.cells.iter();
+    let rows: Vec<Of<'_>> = cells
+        .flat_map(|cell| cell.sets.iter().map(|set| (cell.stack.as_str(), set)))
+        .collect();
+    // Markdown is short: ratios of data and log stand there already, those of temporary files do not.
+    let (forms, texts) = match rows.iter().any(|(_, set)| set.holds == TEMPORARY_FILES) {
+        true => (Forms::ALL, Forms::TEXTS),
+        false => (Forms::TERMINAL_AND_FULL_PAGE, Forms::TERMINAL),
+    };
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = [
+        column("LUN set", "holds", |(_, set): &Of<'_>| Cell::text(&set.holds)).of_words(),
+        column("devices", "read", |(_, set): &Of<'_>| {
+            Cell::ranged(set.read_bytes, bytes)
+        }),
+        column("devices", "wrote", |(_, set): &Of<'_>| {
+            Cell::ranged(set.write_bytes, bytes)
+        }),
+    ];
+    let caption = format!("Device bytes by LUN set: {}", phase.name);
+    let table = source.table(caption, &rows, |(stack, _)| stack, columns);
+    vec![
+        (texts, Block::Label("device bytes by LUN set".into())),
+        (forms, Block::Table(table)),
+    ]
 }
 
 /// What invalid runs measured, where a stack has no others.
@@ -273,11 +306,11 @@ fn cost(phase: &PhaseReport) -> Vec<Column<'_, OfStack>> {
         .only(Forms::PAGE),
         long("LUN bytes", "/data byte", |cell| cell.lun_bytes_per_data_byte, number),
         column("reads", "from", |cell: &OfStack| {
-            Cell::text(cell.provenance.reads.origin.word())
+            Cell::text(cell.provenance.reads.words())
         })
         .of_words(),
         column("writes", "to", move |cell: &OfStack| {
-            Cell::maybe(was_written.then(|| cell.provenance.writes.origin.word()))
+            Cell::maybe(was_written.then(|| cell.provenance.writes.words()))
         })
         .of_words(),
     ]
@@ -368,13 +401,13 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     };
     let each = "requests and bytes at the nearest devices for each that the engine sent";
     let columns = format!(
-        "Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to \
-         the stack; moved /asked: bytes the lowest device moved for each byte that the database asked of storage; \
-         for each asked: {each}; over time: the rate from the begin of the phase to the end of its work, from zero."
+        "Device columns: the lowest visible device. Read and write KiB: size of a request at the device nearest to \
+         the stack. Moved /asked: bytes the lowest device moved for each byte that the database asked of storage. \
+         For each asked: {each}. Over time: the rate from the start of the phase to the end of its work, from zero."
     );
-    let medians = "Medians over blocks, from totals including the drain;";
+    let medians = "Medians over blocks, from totals including the drain.";
     let marked = "~ marks those whose blocks lie more than 10 % off the median.";
-    let below = "below them the range of the blocks, or the largest deviation of a block (\u{b1}).";
+    let below = "Below them: the range of the blocks, or the largest deviation of a block (\u{b1}).";
     let mut words = vec![
         (
             Forms::TERMINAL,

@@ -258,7 +258,7 @@ fn rounded(value: f64) -> Value {
 fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64) -> String {
     let mut text = format!(
         "For display each phase of a block is put into {parts} parts of equal length (at most {} s each here), each \
-         drawn as its mean; the result file has every value. Time counts from the begin of a phase, drain included. \
+         drawn as its mean; the result file has every value. Time counts from the start of a phase, drain included. \
          Steady: the first window that meets SNIA's rule and whose level lasts, a bar for each stack below the rate; \
          shaded where all stacks shown are steady; none where work falls due on a schedule, which sets the rate. \
          Devices: the lowest that can be seen. Memory: the tool's own and the page cache of the host.",

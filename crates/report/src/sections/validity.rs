@@ -50,7 +50,7 @@ const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes a
 fn met_a_device(provenance: &Provenance) -> bool {
     let origins = [provenance.reads, provenance.writes].map(|one| one.origin);
     let plain = |one: &Origin| matches!(one, Origin::Device | Origin::None);
-    origins.iter().all(plain) && origins.contains(&Origin::Device)
+    origins.iter().all(plain) && origins.contains(&Origin::Device) && !provenance.has_unknown_temporary()
 }
 
 fn provenance(source: &Source<'_>) -> Table {
@@ -86,12 +86,12 @@ fn provenance(source: &Source<'_>) -> Table {
 }
 
 fn origin(direction: Direction) -> Cell {
-    let word = direction.origin.word();
+    let word = direction.words();
     Cell::Text(match direction.share() {
         Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown | Origin::SeveralHosts) => {
             format!("{word} ({})", percent(share))
         }
-        _ => word.into(),
+        _ => word,
     })
 }
 

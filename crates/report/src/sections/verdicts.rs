@@ -105,7 +105,8 @@ pub(super) fn chances(source: &Source<'_>) -> Placed {
 pub(super) fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
         "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
-         mean of the blocks; line: what all looks leave of the interval. Shaded: differences inside {} count as equal.",
+         mean of the blocks; line: the interval that remains after all looks. Shaded: differences inside {} count as \
+         equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
@@ -192,12 +193,12 @@ pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
     let mut words = "Stack over base, each with a plain 95 % interval: no verdict is drawn from them.".to_string();
     if rows.len() < all.len() || source.lean {
         words.push_str(&format!(
-            " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very \
-             many phases, the farthest of each); the JSON form has all.",
+            " Of these {} ratios, only those are here whose whole interval lies outside the margin; on a page of very \
+             many phases, the farthest of each phase. The JSON form has all.",
             all.len()
         ));
     }
-    let title = "Not tested, 95 % interval each (ratio to the base, above 1 is more of it)";
+    let title = "Not tested, 95 % interval each (ratio to the base, above 1 is more)";
     let blocks = vec![(Forms::LONG, Block::Table(table)), (Forms::PAGE, Block::Note(words))];
     Section::of("cost", "Cost ratios", title, blocks)
 }

@@ -5,7 +5,7 @@
 //! is read as a property of the stack.
 
 use super::at::At;
-use super::rule::Taken;
+use super::rule::{Bound, Document, Rule, Take, Taken};
 use crate::check::Status;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::{CLOCK_STEP_NS_MAX, Runs, Seen};
@@ -25,6 +25,60 @@ const LUN_RATIO_MAX: f64 = 2.0;
 /// Below it a LUN is a memory copy or a cache hit, and the kernel's counters are no clock.
 const LUN_SERVICE_NS_MIN: f64 = 20_000.0;
 
+pub(crate) const OTHERS_CPU: Rule = Rule {
+    subject: "background CPU",
+    bound: Bound::Most(0.10),
+    beyond: Status::Suspect,
+    advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
+    take: Take::Cell(others_cpu),
+    document: Some(Document {
+        figure: "share of the processors that the run may use which went to other programs: not to Assay, its \
+             children, a database server, interrupts or kernel threads (if the run is kept to some processors, \
+             kernel threads on any of them). No line if no kernel thread is visible, as in a container",
+        threshold: "",
+        beyond: "",
+        why: "a CPU-bound part can be wrong by as much; the kernel counts a short phase to a few percent only",
+    }),
+    traps: &["programs that compute beside the run"],
+};
+
+pub(crate) const STOLEN: Rule = Rule {
+    subject: "stolen CPU",
+    bound: Bound::WithFigure,
+    beyond: Status::Suspect,
+    advice: "use a host of its own, or an instance with dedicated processors",
+    take: Take::Cell(stolen),
+    document: Some(Document {
+        figure: "share of the time wanted on these processors that the hypervisor gave to others",
+        threshold: "5 %, and ten ticks",
+        beyond: "",
+        why: "of the time wanted, because idle processors would hide it; ten ticks are the kernel's rounding. \
+             A ranked run does not count, nor does its block, if the share was more than half of all processor \
+             time, and at least a second",
+    }),
+    traps: &["the hypervisor gives the processors to others"],
+};
+
+pub(crate) const THROTTLED: Rule = Rule {
+    subject: "throttling",
+    bound: Bound::WithFigure,
+    beyond: Status::Suspect,
+    advice: "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool \
+         the host",
+    take: Take::Cell(throttled),
+    document: Some(Document {
+        figure: "periods in which a limit on processor time held back the run's control group, or one above \
+             it; slow-downs of a core or package for heat. Only of what can be read",
+        threshold: "1 % of the periods; none",
+        beyond: "",
+        why: "a limit that is reached at all shapes the tail first",
+    }),
+    traps: &[
+        "a limit on processor time that nobody remembers",
+        "a processor is slowed down for heat",
+    ],
+};
+
 /// Which processors a share is of: a run that is kept to some of them has no room on the others.
 fn whose_processors(at: &At<'_>) -> String {
     match at.measured(Measure::CpuAllowed) {
@@ -34,7 +88,7 @@ fn whose_processors(at: &At<'_>) -> String {
     }
 }
 
-pub(crate) fn others_cpu(at: &At<'_>) -> Option<Taken> {
+fn others_cpu(at: &At<'_>) -> Option<Taken> {
     let share = at.measured(Measure::CpuOthersShare)?;
     let whose = whose_processors(at);
     let figure = format!("other programs took {} of {whose}", percent(share.median));
@@ -55,7 +109,7 @@ fn stolen_share(run: &Seen) -> Option<f64> {
     })
 }
 
-pub(crate) fn stolen(at: &At<'_>) -> Option<Taken> {
+fn stolen(at: &At<'_>) -> Option<Taken> {
     let share = at.all.figure(stolen_share)?;
     let refused = at.all.iter().filter(|run| run.mostly_stolen().is_some()).count();
     let mut said = format!(
@@ -81,7 +135,7 @@ fn held_share(run: &Seen) -> Option<f64> {
     run.get(Measure::CpuThrottledPeriodsShare).or_else(of_time)
 }
 
-pub(crate) fn throttled(at: &At<'_>) -> Option<Taken> {
+fn throttled(at: &At<'_>) -> Option<Taken> {
     let share = at.figure(held_share);
     let thermal = at.measured(Measure::CpuThermalThrottles);
     share.or(thermal)?;

@@ -6,12 +6,11 @@
 
 use super::at::At;
 use super::rule::Taken;
-use crate::cells::counts::BUDGET_SLACK;
 use crate::cells::over_time::{operation_rates, resampled};
 use crate::cells::provenance::Origin;
 use crate::cells::stalls::stalls;
 use crate::check::Status;
-use crate::format::{bytes, nanoseconds, number, percent};
+use crate::format::{nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::phase_kind::kind_row;
 use ledger::{Measure, Slice};
@@ -55,14 +54,14 @@ impl At<'_> {
             Some((status, _)) => *status,
             None if counts => Status::Note,
             // What nobody told cannot be held against what devices moved.
-            None if provenance.is_partly_uncounted() => Status::Note,
+            None if provenance.is_partly_uncounted() || provenance.has_unknown_temporary() => Status::Note,
             None => Status::Valid,
         };
         let share = |direction: crate::cells::provenance::Direction| match direction.share() {
             Some(share) if direction.origin != Origin::None => {
-                format!("{} ({} of the bytes asked)", direction.origin.word(), percent(share))
+                format!("{} ({} of the bytes asked)", direction.words(), percent(share))
             }
-            _ => direction.origin.word().to_string(),
+            _ => direction.words(),
         };
         let arc = provenance.arc_share.filter(|_| by_cache);
         let arc = arc.map_or(String::new(), |share| {
@@ -93,6 +92,10 @@ impl At<'_> {
             None if origins.contains(&Origin::SeveralHosts) => {
                 "ranked by what the engines asked: each host opens the LUNs past its page cache, and sees its own \
                  requests alone"
+            }
+            None if provenance.has_unknown_temporary() => {
+                "this database does not count its temporary files, and devices moved theirs too: give them LUNs of \
+                 their own (`temp`), or open the files directly (`access = \"direct\"`)"
             }
             None if provenance.is_partly_uncounted() => {
                 "the engine does not count it: look at what the devices moved, in the table of this \
@@ -170,40 +173,6 @@ impl At<'_> {
             threshold += &format!(", busy at most {}", percent(BUSY_SHARE_MAX));
         }
         Some(Taken::holds(has_time, figure).against(threshold))
-    }
-
-    pub(crate) fn memory(&self) -> Option<Taken> {
-        let budget = self.cell.memory_budget_bytes?;
-        let peak = self.figure(Seen::memory_peak)?;
-        let enforced = match self.measured(Measure::MemoryBudgetEnforced).map(|code| code.low as u32) {
-            Some(1) => "enforced by cgroup v1",
-            Some(2) => "enforced by cgroup v2",
-            _ => "not enforced",
-        };
-        let figure = format!("{} at the highest, {enforced}", bytes(peak.high));
-        let taken = Taken::holds(peak.high <= budget * BUDGET_SLACK, figure);
-        Some(taken.against(format!("at most {}", bytes(budget))))
-    }
-
-    pub(crate) fn working_set(&self) -> Option<Taken> {
-        if !kind_row(self.kind).has_working_set {
-            return None;
-        }
-        let touched = self.measured(Measure::WorkingSetTouchedBytes)?;
-        let caches = self.figure(|run| {
-            let own = run.get(Measure::EngineCacheBytes)?;
-            // The page cache of the whole host says nothing about this phase; that of its memory group does.
-            let grouped = run.is_budget_enforced();
-            Some(
-                own + if grouped {
-                    run.get(Measure::MemoryCacheBytesPeak).unwrap_or(0.0)
-                } else {
-                    0.0
-                },
-            )
-        })?;
-        let figure = format!("{} touched, {} of caches", bytes(touched.median), bytes(caches.median));
-        Some(Taken::holds(touched.median > caches.median, figure))
     }
 
     pub(crate) fn checkpoints(&self) -> Option<Taken> {

@@ -1,8 +1,8 @@
 //! The rules of a phase: of each stack in it, of all stacks together, of all runs.
 //!
-//! One row a rule, in the order of the lines; rules of instances and hosts stand beside what takes their figures. The
-//! words of the document stand with the bound that they explain. Prevents: a threshold that nobody can find, or that
-//! the document gives otherwise.
+//! One row a rule, in the order of the lines; rules of memory, instances, hosts and processors taken away stand beside
+//! what takes their figures. The words of the document stand with the bound that they explain. Prevents: a threshold
+//! that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
 use super::{beside, foreign, hosts, instances, memory, order, rate, runs, serving};
@@ -22,9 +22,10 @@ pub(crate) const RULES: &[Rule] = &[
             threshold: "90 % device, 10 % cache",
             beyond: "INVALID: a cache served it, or the engine requested under 1 MiB, so its own cache did the \
                  work. SUSPECT: between the thresholds, or unknown. NOTE: one direction has no count (SQLite's \
-                 writes through the page cache) and the other met a device; or `rank_cached` asks for what memory \
-                 does, and the budget was enforced and kept; or files are served, by storage and memory together. The \
-                 line is in doubt exactly when the ranking refuses the phase for it",
+                 writes through the page cache) and the other met a device; or the bytes include those of temporary \
+                 files that nobody counts; or `rank_cached` asks for what memory does, and the budget was enforced and \
+                 kept; or files are served, by storage and memory together. The line is in doubt exactly when the \
+                 ranking refuses the phase for it",
             why: "not 100 %: Assay reads the counters of engine and devices one after the other",
         }),
         traps: &[
@@ -88,38 +89,9 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["a run that measures the generator"],
     },
-    Rule {
-        subject: "memory budget",
-        bound: Bound::WithFigure,
-        beyond: Status::Suspect,
-        advice: "run where a cgroup limit can be set, or raise the budget for all stacks",
-        take: Take::Cell(|at| at.memory()),
-        document: Some(Document {
-            figure: "highest memory",
-            threshold: "102 % of the budget",
-            beyond: "",
-            why: "the kernel counts memory in batches",
-        }),
-        traps: &["a memory budget that nobody holds to"],
-    },
-    Rule {
-        subject: "working set",
-        bound: Bound::Words("more than the caches hold"),
-        beyond: Status::Suspect,
-        advice: "raise `database.scale` or the time, or lower `database.cache`",
-        take: Take::Cell(|at| at.working_set()),
-        document: Some(Document {
-            figure: "bytes of distinct pages touched, against the engine's cache and the page cache of its memory \
-                 group",
-            threshold: "more",
-            beyond: "",
-            why: "memory could have served less",
-        }),
-        traps: &[
-            "a data set smaller than memory",
-            "a large working set that is never touched",
-        ],
-    },
+    memory::BUDGET,
+    memory::WAITED,
+    memory::WORKING_SET,
     Rule {
         subject: "checkpoints",
         bound: Bound::Words("at least 3"),
@@ -295,57 +267,9 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["a ramp that ends before the limit"],
     },
-    Rule {
-        subject: "background CPU",
-        bound: Bound::Most(0.10),
-        beyond: Status::Suspect,
-        advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
-        take: Take::Cell(beside::others_cpu),
-        document: Some(Document {
-            figure: "share of the processors that the run may use which went to other programs: not to Assay, its \
-                 children, a database server, interrupts or kernel threads (if the run is kept to some processors, \
-                 kernel threads on any of them). No line if no kernel thread is visible, as in a container",
-            threshold: "",
-            beyond: "",
-            why: "a CPU-bound part can be wrong by as much; the kernel counts a short phase to a few percent only",
-        }),
-        traps: &["programs that compute beside the run"],
-    },
-    Rule {
-        subject: "stolen CPU",
-        bound: Bound::WithFigure,
-        beyond: Status::Suspect,
-        advice: "use a host of its own, or an instance with dedicated processors",
-        take: Take::Cell(beside::stolen),
-        document: Some(Document {
-            figure: "share of the time wanted on these processors that the hypervisor gave to others",
-            threshold: "5 %, and ten ticks",
-            beyond: "",
-            why: "of the time wanted, because idle processors would hide it; ten ticks are the kernel's rounding. \
-                 A ranked run does not count, nor does its block, if the share was more than half of all processor \
-                 time, and at least a second",
-        }),
-        traps: &["the hypervisor gives the processors to others"],
-    },
-    Rule {
-        subject: "throttling",
-        bound: Bound::WithFigure,
-        beyond: Status::Suspect,
-        advice: "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool \
-             the host",
-        take: Take::Cell(beside::throttled),
-        document: Some(Document {
-            figure: "periods in which a limit on processor time held back the run's control group, or one above \
-                 it; slow-downs of a core or package for heat. Only of what can be read",
-            threshold: "1 % of the periods; none",
-            beyond: "",
-            why: "a limit that is reached at all shapes the tail first",
-        }),
-        traps: &[
-            "a limit on processor time that nobody remembers",
-            "a processor is slowed down for heat",
-        ],
-    },
+    beside::OTHERS_CPU,
+    beside::STOLEN,
+    beside::THROTTLED,
     Rule {
         subject: "other processes' I/O",
         bound: Bound::WithFigure,
@@ -487,20 +411,7 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["a machine that gets slower from block to block"],
     },
-    Rule {
-        subject: "memory alike",
-        bound: Bound::WithFigure,
-        beyond: Status::Suspect,
-        advice: "set `memory.budget` where it can be enforced, and give every stack's caches the same size",
-        take: Take::Phase(memory::alike),
-        document: Some(Document {
-            figure: "the stack with the most memory against the one with the least",
-            threshold: "2 times and 64 MiB",
-            beyond: "SUSPECT; NOTE if all kept one budget that was enforced, with engine caches of one size",
-            why: "a cache of twice the size may be the whole difference; a page cache gains 64 MiB by chance",
-        }),
-        traps: &["one stack with four times the memory"],
-    },
+    memory::ALIKE,
     Rule {
         subject: "data loss",
         bound: Bound::Words("everything acknowledged is there"),

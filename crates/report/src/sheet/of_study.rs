@@ -292,8 +292,8 @@ pub(crate) const RULES: &[Rule] = &[
             threshold: "under all",
             beyond: "",
             why: "a speed says nothing about what is kept. A kill is weaker than a power cut, and a kill of the \
-                 engine alone is weaker still. A cut that finds nothing unflushed shows nothing (judged by run, \
-                 not by single cut). A loss in a cut or a kill comes first",
+                 engine alone is weaker still. A cut that finds nothing unflushed shows nothing of a database \
+                 (judged by run, not by single cut). A loss in a cut or a kill comes first",
         }),
         traps: &["a speed of which nobody asked what is kept"],
     },

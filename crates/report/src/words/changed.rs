@@ -8,7 +8,7 @@ use crate::grouped::distinct;
 use crate::ranking::changes::Change;
 use crate::ranking::verdicts::{Contrast, Verdict};
 
-/// Which stacks changed more than their base: "from fresh scan to aged scan, btrfs keeps 0.71 times what asm keeps
+/// Which stacks changed more than their base: "From fresh scan to aged scan, btrfs keeps 0.71 times what asm keeps
 /// (0.69 to 0.73)".
 pub(crate) fn contrasted(contrasts: &[Contrast], margin: f64) -> Option<String> {
     // Of several phases the one in which a stack and its base parted the furthest.
@@ -38,7 +38,7 @@ pub(crate) fn contrasted(contrasts: &[Contrast], margin: f64) -> Option<String> 
     });
     let said = distinct(said);
     Some(format!(
-        "from {} to {}, {}",
+        "From {} to {}, {}",
         furthest.against,
         furthest.phase,
         said.join(", ")

@@ -52,6 +52,8 @@ impl Claim {
 pub(crate) struct Clause {
     pub words: String,
     pub claims: Vec<Claim>,
+    /// It stays however long the answer becomes: what limits the advice.
+    pub always: bool,
 }
 
 impl Clause {
@@ -59,7 +61,12 @@ impl Clause {
         Clause {
             words,
             claims: claims.into_iter().collect(),
+            always: false,
         }
+    }
+
+    pub(crate) fn always(self) -> Clause {
+        Clause { always: true, ..self }
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
     }
     if left > 0 {
         let facts = if left == 1 { "fact" } else { "facts" };
-        lines.push(format!("{left} more {facts} too long for here: --json"));
+        lines.push(format!("{left} more {facts}, too long to print: --json"));
     }
     lines
 }

@@ -23,11 +23,12 @@ pub(crate) fn not_told(book: &Book, phases: &[PhaseReport]) -> Vec<String> {
         let wrote = mine.any(|cell| cell.inflation.writes.is_some());
         let mut words: Vec<String> = Vec::new();
         if wrote && !inflation.log_apart {
-            words.push("data and log share devices, so that their writes are one figure".into());
+            words.push("data and log share devices, so their writes are one figure".into());
         }
         if wrote {
             words.extend(own_writes(&stack.kind, inflation.log_apart).map(String::from));
             words.extend(parity(book, &stack.name).map(String::from));
+            words.extend(of_volume(book, &stack.name));
         }
         if let Some(copies) = inflation.data_copies.filter(|copies| wrote && *copies > 1.0) {
             words.push(format!("{copies:.0} bytes for each byte of data are its copies"));
@@ -46,23 +47,47 @@ fn parity(book: &Book, stack: &str) -> Option<&'static str> {
         .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
 }
 
+/// What a volume's layout adds to the I/O below it. Only LVM and md have these keys.
+fn of_volume(book: &Book, stack: &str) -> Vec<String> {
+    const ADDED: [(&str, &[&str], &str); 2] = [
+        (
+            "level",
+            &["raid5"],
+            "a write smaller than a full stripe also reads and writes parity, so the devices move more bytes than the \
+             volume is given",
+        ),
+        (
+            "snapshot",
+            &["cow", "thin"],
+            "the first overwrite of each block copies that block for the snapshot, and the writes include these copies",
+        ),
+    ];
+    let is_so = |(key, values, _): &(&str, &[&str], &str)| {
+        let said = book.setting(&format!("stack.{stack}.{key}"));
+        said.is_some_and(|said| values.contains(&said.trim_matches('"')))
+    };
+    let added = ADDED.iter().filter(|row| is_so(row));
+    added.map(|(_, _, words)| (*words).to_string()).collect()
+}
+
 /// What such a stack writes besides what it is given.
 fn own_writes(kind: &str, log_apart: bool) -> Option<&'static str> {
     match (kind, log_apart) {
         ("raw" | "model", _) => None,
-        ("diskgroup", _) => Some("what the group writes of its own metadata is among the data's"),
+        ("diskgroup", _) => Some("the group's own metadata count as writes of the data"),
         // A log device of the pool holds the intent log; without one it lies among the rest.
         ("zfs", true) => Some(
-            "metadata and whatever the pool logs before it writes (its intent log) are among the data's writes, and \
-             those of the log's pool among the log's",
+            "metadata and the pool's intent log count as writes of the data; those of the log's pool count as writes \
+             of the log",
         ),
-        ("zfs", false) => {
-            Some("metadata and the pool's intent log, with what is logged before it is written, are in it too")
+        ("zfs", false) => Some("this figure includes metadata and the pool's intent log"),
+        ("ext3" | "ext4" | "xfs", true) => Some(
+            "metadata and journal count as writes of the data; those of the log's file system count as writes of the \
+             log",
+        ),
+        (_, true) => {
+            Some("metadata count as writes of the data; those of the log's file system count as writes of the log")
         }
-        ("ext3" | "ext4" | "xfs", true) => {
-            Some("metadata and journal are among the data's writes, and those of the log's file system among the log's")
-        }
-        (_, true) => Some("metadata are among the data's writes, and those of the log's file system among the log's"),
-        (_, false) => Some("metadata and any journal are in it too"),
+        (_, false) => Some("this figure includes metadata and any journal"),
     }
 }

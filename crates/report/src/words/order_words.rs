@@ -42,7 +42,7 @@ pub(crate) fn doubts(stack: &str, orders: &OrderFigures) -> Vec<String> {
 /// "all 12 consistency conditions hold before and after".
 fn conditions(of: &Conditions) -> String {
     if !of.broken.is_empty() {
-        return format!("{}; no figure of it counts", of.broken.join("; "));
+        return format!("{}; none of its figures counts", of.broken.join("; "));
     }
     let asked: Vec<String> = [
         (of.asked_before, "before"),
@@ -54,8 +54,8 @@ fn conditions(of: &Conditions) -> String {
     .map(|(count, moment)| format!("{count} {moment}"))
     .collect();
     if asked.is_empty() {
-        "no consistency condition was asked".into()
+        "no consistency condition was checked".into()
     } else {
-        format!("consistency conditions asked, and all hold: {}", asked.join(", "))
+        format!("consistency conditions checked, and all hold: {}", asked.join(", "))
     }
 }

@@ -8,7 +8,7 @@ use crate::format::percent;
 /// The promise in one short line, with its condition.
 pub(crate) fn promise_in_short(study: &StudyHead) -> String {
     format!(
-        "All verdicts: {} confidence, where blocks are independent, roughly normal.",
+        "All verdicts: {} confidence if blocks are independent and roughly normal.",
         percent(1.0 - study.alpha)
     )
 }

@@ -1,6 +1,6 @@
-//! The last line: one sentence that a person can decide on, honest when there is nothing to decide.
+//! The answer: a few short sentences that a person can decide on, honest when there is nothing to decide.
 //!
-//! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told.
+//! Takes the analysis, gives what to take, the strongest reason, what is undecided, and then what fits beside them.
 //! Prevents: a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
 use super::claims::{Claim, Clause};
@@ -16,6 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
 const LENGTH_MAX: usize = 235;
+/// Between two sentences.
+const BETWEEN: &str = ". ";
+/// Stacks named beside the advice; more of them are counted.
+const MEMBERS_MAX: usize = 3;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
     answer(analysis).words
@@ -48,13 +52,13 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
     };
     let (mut said, claims) = (answer.words, answer.claims);
     if analysis.study.modelled {
-        said = format!("On a modelled device, not a real one: {said}");
+        said = format!("The device is a model, not a real one. {said}");
     }
     let on_models = |stack: &crate::StackHead| stack.on_model;
     if !analysis.stacks.is_empty() && analysis.stacks.iter().all(on_models) {
         said = match analysis.study.slow_motion.filter(|times| *times > 1) {
-            Some(times) => format!("On modelled devices {times} times slower than real ones: {said}"),
-            None => format!("On modelled devices, not real ones: {said}"),
+            Some(times) => format!("The devices are models, {times} times slower than real ones. {said}"),
+            None => format!("The devices are models, not real ones. {said}"),
         };
     }
     let planted: Vec<&str> = analysis
@@ -64,11 +68,11 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
         .map(|s| s.name.as_str())
         .collect();
     if !planted.is_empty() {
-        said.push_str(&format!(" (with a disadvantage planted on {})", planted.join(", ")));
+        said.push_str(&format!(". A disadvantage is planted on {}", listed(&planted, "and")));
     }
     let lost = losers_of_data(analysis);
     if !lost.is_empty() {
-        said.push_str(&format!("; but {} LOST DATA, whatever the speed", listed(&lost, "and")));
+        said.push_str(&format!(". {} LOST DATA, whatever the speed", listed(&lost, "and")));
     }
     let broken = analysis
         .own_blocks
@@ -77,12 +81,10 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
         .unwrap_or_default();
     if !broken.is_empty() {
         let broken = listed(&broken, "and");
-        said.push_str(&format!(
-            "; but the blocks of {broken} break a condition of the verdicts"
-        ));
+        said.push_str(&format!(". The blocks of {broken} break a condition of the verdicts"));
     }
     said.push('.');
-    Clause { words: said, claims }
+    Clause::of(said, claims)
 }
 
 fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
@@ -109,7 +111,7 @@ fn nothing_ranked(analysis: &Analysis) -> String {
         }
         return match analysis.unranked.first() {
             Some(first) => format!("There is no answer: {}: {}", first.stack, first.reason),
-            None => "There is no answer yet: no stack has come through its phases".into(),
+            None => "There is no answer yet: no stack has finished its phases".into(),
         };
     }
     if let Some(first) = analysis.unranked.first() {
@@ -117,7 +119,7 @@ fn nothing_ranked(analysis: &Analysis) -> String {
     }
     match ran.as_slice() {
         [only] => format!("Only {only} was measured, so there is nothing to compare it with"),
-        _ => "No phase of this study is ranked, so its numbers are to be read as they are".into(),
+        _ => "No phase of this study is ranked, so read its figures as they are".into(),
     }
 }
 
@@ -125,11 +127,11 @@ fn nothing_ranked(analysis: &Analysis) -> String {
 fn no_look(analysis: &Analysis) -> String {
     let study = &analysis.study;
     let tail = match analysis.go_on {
-        GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
-        _ => "let the study go on (`assay run --resume`)",
+        GoOn::Stop(StopReason::TooManyDropped) => "Too many blocks had to be dropped",
+        _ => "Let the study go on (`assay run --resume`)",
     };
     format!(
-        "Not enough data yet: {} of {} planned blocks count, and none of the looks was due; {tail}",
+        "Not enough data yet: {} of {} planned blocks count, and no look at the data was due. {tail}",
         study.blocks_valid, study.blocks_planned
     )
 }
@@ -159,8 +161,9 @@ fn ranked<'a>(analysis: &'a Analysis) -> Clause {
     for group in &groups {
         clauses.extend(group.clauses(analysis, &lost, groups.len() > 1));
     }
-    // What the study asks of a stack alone stands right after the answer.
-    let after = clauses.len().min(1);
+    // What the study asks of a stack alone stands right after the answer and what is open in it.
+    let open = clauses.iter().skip(1).take_while(|one| one.always).count();
+    let after = clauses.len().min(1 + open);
     let beside = contrasted(&analysis.contrasts, analysis.study.margin);
     let beside = beside.into_iter().chain(ran_out(analysis));
     clauses.splice(after..after, beside.map(Clause::from));
@@ -178,24 +181,32 @@ fn ran_out(analysis: &Analysis) -> Option<String> {
     Some(format!("{} ran out of space in {}", listed(&stacks, "and"), first.name))
 }
 
-/// As many clauses as fit; the first always stands.
+/// As many clauses as fit, a sentence each. The first always stands; room for what is open is kept before all else.
 fn fitted(clauses: Vec<Clause>) -> Clause {
+    let must = |nth: usize, clause: &Clause| nth == 0 || clause.always;
+    let length = |clause: &Clause| clause.words.chars().count() + BETWEEN.len();
+    let kept = clauses.iter().enumerate().filter(|(nth, one)| must(*nth, one));
+    let kept: usize = kept.map(|(_, one)| length(one)).sum();
+    let mut left = (LENGTH_MAX + BETWEEN.len()).saturating_sub(kept);
     let (mut said, mut claims) = (String::new(), Vec::new());
-    for clause in clauses {
-        let words = &clause.words;
-        if said.is_empty() {
-            let mut letters = words.chars();
+    for (nth, clause) in clauses.into_iter().enumerate() {
+        if !must(nth, &clause) {
+            let Some(rest) = left.checked_sub(length(&clause)) else {
+                continue;
+            };
+            left = rest;
+        }
+        if nth == 0 {
+            let mut letters = clause.words.chars();
             said.extend(letters.next().map(|first| first.to_ascii_uppercase()));
             said.push_str(letters.as_str());
-        } else if said.chars().count() + 2 + words.chars().count() <= LENGTH_MAX {
-            said.push_str("; ");
-            said.push_str(words);
         } else {
-            continue;
+            said.push_str(BETWEEN);
+            said.push_str(&clause.words);
         }
         claims.extend(clause.claims);
     }
-    Clause { words: said, claims }
+    Clause::of(said, claims)
 }
 
 /// A base and the stacks compared with it.
@@ -238,17 +249,18 @@ impl<'a> Group<'a> {
         let margin = percent(analysis.study.margin);
         if self.is_undecided() {
             if several {
-                return vec![format!("not enough data to distinguish {members}").into()];
+                return vec![Clause::from(format!("Not enough data to distinguish {members}")).always()];
             }
             let more = more(analysis);
             let after = after(&self.all);
-            return vec![format!("not enough data to distinguish {members}{after}: {more}").into()];
+            return vec![format!("Not enough data to distinguish {members}{after}: {more}").into()];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
             return self.all_equivalent(analysis, lost);
         }
         let decided = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
-        let mut clauses = if self.all.iter().any(decided) {
+        let advised = self.all.iter().any(decided);
+        let mut clauses = if advised {
             self.advice(lost)
         } else {
             // Some are equivalent and the rest is open: nothing speaks for one of them, and not all is known.
@@ -257,33 +269,54 @@ impl<'a> Group<'a> {
             let are = if alike.len() == 1 { "is" } else { "are" };
             let alike = listed(&alike, "and");
             let said = format!(
-                "{alike} {are} equivalent to {} within {margin} where it could be told",
+                "{alike} {are} equivalent to {} within {margin} where decided",
                 self.base
             );
             vec![Clause::of(said, self.claims(Verdict::Equivalent))]
         };
-        let open = self
-            .all
-            .iter()
-            .copied()
-            .filter(|one| one.verdict == Verdict::NotEnoughData);
-        let open: Vec<_> = open.collect();
-        match open.as_slice() {
-            [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
-                let said = format!("otherwise equivalent to {} within {margin}", self.base);
-                clauses.push(Clause::of(said, self.claims(Verdict::Equivalent)));
-            }
-            [] => {}
-            [one] => {
-                let (stack, base, phase) = (&one.stack, &one.base, &one.phase);
-                clauses.push(format!("{stack} could not be distinguished from {base} in {phase}").into());
-            }
-            open => {
-                let after = after(open);
-                clauses.push(format!("{} other differences could not be told{after}", open.len()).into());
-            }
+        let open = self.open(advised);
+        if open.is_empty() && self.all.iter().any(|one| one.verdict == Verdict::Equivalent) {
+            let said = format!("All else is equivalent to {} within {margin}", self.base);
+            clauses.push(Clause::of(said, self.claims(Verdict::Equivalent)));
         }
+        // Right after the advice: the tables say the rest, but an advice without this would say too much.
+        clauses.splice(1..1, open);
         clauses
+    }
+
+    /// What is undecided; `advised`: beside an advice, which leaves out stacks that nothing speaks for or against.
+    fn open(&self, advised: bool) -> Vec<Clause> {
+        let open = self.all.iter().copied();
+        let open: Vec<_> = open.filter(|one| one.verdict == Verdict::NotEnoughData).collect();
+        let stacks = if advised { self.undecided() } else { Vec::new() };
+        let are = if stacks.len() == 1 { "is" } else { "are" };
+        let named = format!("{} {are} undecided", listed(&stacks, "and"));
+        let (many, after) = (open.len(), after(&open));
+        let (said, more) = match open.as_slice() {
+            [] => return Vec::new(),
+            [one] => (
+                format!("{} is undecided against {} in {}", one.stack, one.base, one.phase),
+                None,
+            ),
+            open if open.iter().all(|one| stacks.contains(&one.stack.as_str())) => {
+                (format!("{named} in {many} comparisons"), None)
+            }
+            _ => (
+                format!("{many} other comparisons are undecided{after}"),
+                (!stacks.is_empty()).then_some(named),
+            ),
+        };
+        let more = more.map(Clause::from);
+        [Clause::from(said).always()].into_iter().chain(more).collect()
+    }
+
+    /// Stacks of which something is open, and nothing better or worse.
+    fn undecided(&self) -> Vec<&'a str> {
+        let decided = |stack: &str| self.has(stack, Verdict::Better) || self.has(stack, Verdict::Worse);
+        let stacks = self.stacks.iter().copied();
+        stacks
+            .filter(|stack| !decided(stack) && self.has(stack, Verdict::NotEnoughData))
+            .collect()
     }
 
     /// Nothing but equivalence was found.
@@ -298,7 +331,7 @@ impl<'a> Group<'a> {
         let all = self.members();
         let sound: Vec<&str> = all.iter().copied().filter(|stack| !lost.contains(stack)).collect();
         let (take, alike) = match (sound.len() == all.len(), self.stacks.len()) {
-            (true, _) => (format!("take {}", listed(&all, "or")), alike),
+            (true, _) => (format!("Take {}", listed(&all, "or")), alike),
             // Not all who are alike are taken, so they are named.
             (false, 1) => (taken_or_none(&sound, &all), format!("{members} are equivalent")),
             (false, _) => (taken_or_none(&sound, &all), alike),
@@ -308,7 +341,7 @@ impl<'a> Group<'a> {
         let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
         if apart {
             let others = listed(&self.stacks, "and");
-            clauses.push(format!("{others} may differ from each other by more").into());
+            clauses.push(Clause::from(format!("{others} may differ from each other by more")).always());
         }
         clauses
     }
@@ -345,29 +378,20 @@ impl<'a> Group<'a> {
             rest.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
             clauses.extend(rest.into_iter().map(|stack| self.reason(stack)));
         }
-        let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
-        let open = self.stacks.iter().copied().filter(told);
-        let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
-        // One comparison alone is named with its phase, by another clause.
-        let count = self
-            .all
-            .iter()
-            .filter(|one| one.verdict == Verdict::NotEnoughData)
-            .count();
-        if !open.is_empty() && count > 1 {
-            let are = if open.len() == 1 { "is" } else { "are" };
-            clauses.push(format!("{} {are} undecided", listed(&open, "and")).into());
-        }
         let members = self.members();
         let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
-            (true, ..) => format!("take none of {}", listed(&members, "and")),
-            (_, true, _) => format!("take {} by what you do most", listed(&take, "or")),
-            (_, _, 2) => format!("take {}", take[0]),
-            _ => format!("of {}, take {}", listed(&members, "and"), listed(&take, "or")),
+            (true, ..) => format!("Take none of {}", listed(&members, "and")),
+            (_, true, _) => format!("Choose {} by your main work", listed(&take, "or")),
+            (_, _, 2) => format!("Take {}", take[0]),
+            (_, _, ..=MEMBERS_MAX) => format!("Take {} (of {})", listed(&take, "or"), listed(&members, "and")),
+            (_, _, many) => format!("Take {} (of {many} stacks)", listed(&take, "or")),
         };
         let first = clauses.remove(0);
         let said = format!("{head}: {}", first.words);
-        clauses.insert(0, Clause::of(said, self.taken(&take, &open).chain(first.claims)));
+        clauses.insert(
+            0,
+            Clause::of(said, self.taken(&take, &self.undecided()).chain(first.claims)),
+        );
         clauses
     }
 
@@ -480,8 +504,12 @@ impl<'a> Group<'a> {
             [one] => said.push_str(&format!(" and {} in {}", value(one), one.phase)),
             more => {
                 let sides = more.iter().all(|one| one.verdict == first.verdict);
-                let word = if sides { first.verdict.words() } else { "decided" };
-                said.push_str(&format!(", and is {word} in {} more phases", more.len()));
+                let word = if sides {
+                    first.verdict.words()
+                } else {
+                    "better or worse"
+                };
+                said.push_str(&format!(". It is {word} in {} more phases", more.len()));
             }
         }
         Clause::of(said, decided.into_iter().map(Claim::verdict))
@@ -498,13 +526,13 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What to do when nothing could be told.
+/// What to do when nothing is decided.
 fn more(analysis: &Analysis) -> &'static str {
     match analysis.go_on {
         GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
         GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
-        GoOn::Stop(_) if analysis.study.may_be_extended() => "more blocks may tell (`assay run --extend FILE`)",
-        GoOn::Stop(_) => "all extensions are used, and only a study with longer phases may tell; report both",
+        GoOn::Stop(_) if analysis.study.may_be_extended() => "more blocks may decide it (`assay run --extend FILE`)",
+        GoOn::Stop(_) => "all extensions are used. Run a study with longer phases, and report both",
     }
 }
 
@@ -520,11 +548,11 @@ fn left_out(analysis: &Analysis) -> Option<String> {
     let left = (analysis.unranked.iter()).filter(|one| one.phase.is_some() || !is_compared(&one.stack));
     let named = distinct(left.map(|one| one.stack.as_str()));
     let tail = if named.iter().any(|stack| is_compared(stack)) {
-        " everywhere"
+        " in some phases"
     } else {
         ""
     };
-    (!named.is_empty()).then(|| format!("not ranked{tail}: {}", listed(&named, "and")))
+    (!named.is_empty()).then(|| format!("Not ranked{tail}: {}", listed(&named, "and")))
 }
 
 /// After how many blocks, as few as one of these comparisons has; nothing where one of them was never looked at.
@@ -537,8 +565,8 @@ fn after(open: &[&Comparison]) -> String {
 /// Which of all stacks are taken, where some are no choice.
 fn taken_or_none(sound: &[&str], all: &[&str]) -> String {
     match sound {
-        [] => format!("take none of {}", listed(all, "and")),
-        sound => format!("take {}", listed(sound, "or")),
+        [] => format!("Take none of {}", listed(all, "and")),
+        sound => format!("Take {}", listed(sound, "or")),
     }
 }
 

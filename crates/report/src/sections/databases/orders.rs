@@ -85,7 +85,7 @@ fn settings(all: &[DatabaseOfStack]) -> Option<Placed> {
         |name| Name::from(*name),
         columns,
     );
-    let title = "Every setting, as the databases told them";
+    let title = "Every setting, as the databases report them";
     let part = Block::part(title, Fold::Always, vec![(Forms::PAGE, Block::Table(table))]);
     Some((Forms::PAGE, part))
 }

@@ -11,6 +11,7 @@ use crate::cells::serving::{PointFigures, ServingFigures};
 use crate::document::{Block, Cell, Column, Form, Forms, Placed, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent, whole};
+use crate::ranking::same_work::SameWork;
 use crate::words::serving_words::{DERIVED, doubts};
 
 /// A stack with its ramp.
@@ -52,6 +53,8 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         blocks.push((Forms::LONG, Block::Label("what a call cost, by load".into())));
         blocks.push((Forms::LONG, Block::Table(costs)));
     }
+    let same_work = source.analysis.same_work.iter().filter(|one| one.phase == phase.name);
+    blocks.push((Forms::ALL, Block::list(same_work.map(SameWork::words))));
     blocks.push((
         Forms::ALL,
         Block::list(rows.iter().flat_map(|(stack, one)| doubts(stack, one))),

@@ -10,7 +10,7 @@ use crate::sections::source::Source;
 use crate::stacks::capacity::Capacity;
 
 /// How it is to be read.
-const READ: &str = "Written: all that was ever written, what was overwritten counted once; nothing below a stack gives \
+const READ: &str = "Written: all that was ever written; an overwrite does not count again. Nothing below a stack gives \
     space back, so LUNs that have left a group keep theirs. Ratio: written over kept, in whole granules. Compressed: \
     what the compressor found in the data.";
 

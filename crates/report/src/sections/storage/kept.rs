@@ -9,10 +9,10 @@ use crate::format::whole;
 use crate::sections::source::Source;
 
 /// How it is to be read.
-const READ: &str = "All blocks together. Unflushed: power cuts that found writes which no flush covered; without any, \
-                    nothing was at risk. Acknowledged: transactions, or names and KiB under a file server, each \
-                    looked up after its power cut or kill. A kill is weaker than a power cut: what devices hold in \
-                    their caches stays.";
+const READ: &str = "All blocks together. Unflushed: power cuts that found writes on devices which no flush covered. \
+                    Without any, nothing of a database was at risk. A file server's host also loses its memory. \
+                    Acknowledged: transactions, or names and KiB under a file server, each looked up after its power \
+                    cut or kill. A kill is weaker than a power cut: what devices hold in their caches stays.";
 
 pub(in crate::sections) fn section(source: &Source<'_>) -> Option<Section> {
     let blocks = table(source).map(|table| [Block::Table(table), Block::Note(READ.into())]);
@@ -26,7 +26,7 @@ pub(in crate::sections) fn table(source: &Source<'_>) -> Option<Table> {
     let rows = &source.analysis.kept;
     let columns = [
         column("ended", "by", |one: &Kept| {
-            Cell::text(if one.killed { "kill" } else { "power cut" })
+            Cell::text(if one.killed { "kill" } else { "cut" })
         })
         .of_words(),
         column("times", "", |one: &Kept| Cell::Number(one.cuts, whole)),
@@ -38,6 +38,6 @@ pub(in crate::sections) fn table(source: &Source<'_>) -> Option<Table> {
         column("losing", "times", |one: &Kept| Cell::Number(one.losing, whole)),
         column("not up", "times", |one: &Kept| Cell::Number(one.not_up, whole)),
     ];
-    let name = |one: &Kept| source.named(&one.stack, format!("{}: {}", one.phase, one.stack));
-    (!rows.is_empty()).then(|| Table::of("Power cuts and kills", "phase: stack", rows, name, columns))
+    let name = |one: &Kept| source.named(&one.stack, format!("{} in {}", one.stack, one.phase));
+    (!rows.is_empty()).then(|| Table::of("Power cuts and kills", "stack in phase", rows, name, columns))
 }
