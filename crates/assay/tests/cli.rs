@@ -226,6 +226,32 @@ fn check_touches_nothing() {
 }
 
 #[test]
+fn check_says_where_temporary_files_may_find_no_room() {
+    let bench = Bench::new();
+    let said = |size: &str| {
+        let text = format!(
+            "[study]\nname = \"spills\"\n[luns.data]\nfiles = {{ size = \"1GiB\", dir = \".\" }}\n\
+             [luns.temp]\nfiles = {{ size = \"{size}\", dir = \".\" }}\n\
+             [[stack]]\nname = \"apart\"\nkind = \"ext4\"\ndata = \"data\"\ntemp = \"temp\"\n\
+             [database]\nengine = \"sqlite\"\n[[phase]]\nname = \"questions\"\nkind = \"tpch\"\n\
+             scale = 0.1\nusers = 10\n"
+        );
+        bench.write("spills.toml", &text);
+        let words = bench.expect(0, &["check", "spills.toml"]).stdout;
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let short = said("64MiB");
+    let wanted = "temporary apart: temporary files may take 286 MiB at the same time. The LUN set \"temp\" has room \
+                  for 64 MiB.";
+    assert!(
+        short.contains(wanted) && short.contains("make these LUNs larger"),
+        "{short}"
+    );
+    let enough = said("512MiB");
+    assert!(!enough.contains("temporary files may take"), "{enough}");
+}
+
+#[test]
 fn check_says_what_would_be_made_and_destroyed() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("luns")).expect("made");

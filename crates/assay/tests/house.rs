@@ -1,5 +1,5 @@
 //! The map in `HOUSE.md` against what Cargo says: an edge between rooms that is not on the map fails, whatever its
-//! kind.
+//! kind. And the program against what it may need: a default build that asks its host for an MPI fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -120,4 +120,43 @@ fn cargo_run_is_the_program() {
         .map(|target| target.name.as_str())
         .collect();
     assert_eq!(binaries, ["assay"]);
+}
+
+/// Whoever builds without the feature `mpi` needs no MPI, and carries none.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn the_default_program_has_no_mpi() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_assay")).expect("the program is there");
+    let names = names_in(&program);
+    assert!(names.contains(&b".text".as_slice()), "tables of names were not read");
+    // A library that the program needs is seen.
+    let needs_libc = names.iter().any(|name| name.starts_with(b"libc.so"));
+    assert!(needs_libc || !cfg!(target_env = "gnu"), "libc is not among the names");
+    let of_mpi = [b"libmpi".as_slice(), b"libopen-rte", b"MPI_", b"PMPI_", b"ompi_"];
+    let found = names
+        .iter()
+        .filter(|name| of_mpi.iter().any(|start| name.starts_with(start)));
+    let found: Vec<_> = found.map(|name| String::from_utf8_lossy(name)).collect();
+    assert!(found.is_empty(), "a program without the feature `mpi` has {found:?}");
+}
+
+/// Names in all string tables of an ELF file of 64 bits (its sections of type 3): symbols, and the libraries it needs.
+/// Words of the program's own are no names: it looks for the variables of launchers, such as `OMPI_COMM_WORLD_SIZE`.
+#[cfg(not(feature = "mpi"))]
+fn names_in(program: &[u8]) -> Vec<&[u8]> {
+    assert_eq!(&program[..6], b"\x7fELF\x02\x01", "64 bits, little-endian");
+    let number = |at: usize, bytes: usize| {
+        let mut whole = [0; 8];
+        whole[..bytes].copy_from_slice(&program[at..at + bytes]);
+        usize::try_from(u64::from_le_bytes(whole)).expect("an offset")
+    };
+    // Elf64_Ehdr: e_shoff at 40, e_shentsize at 58, e_shnum at 60.
+    // Elf64_Shdr: sh_type at 4, sh_offset at 24, sh_size at 32.
+    let (table, entry, count) = (number(40, 8), number(58, 2), number(60, 2));
+    let sections = (0..count).map(|nth| table + nth * entry);
+    let strings = sections.filter(|at| number(at + 4, 4) == 3);
+    strings
+        .map(|at| (number(at + 24, 8), number(at + 32, 8)))
+        .flat_map(|(start, size)| program[start..start + size].split(|byte| *byte == 0))
+        .collect()
 }

@@ -199,7 +199,7 @@ fn a_stack_served_by_a_cache_is_labelled_and_not_ranked() {
     }
     let sentence = report["sentence"].as_str().expect("a sentence");
     assert!(
-        sentence.contains("not ranked") && sentence.contains("cached"),
+        sentence.contains("Not ranked") && sentence.contains("cached"),
         "{sentence}"
     );
 }

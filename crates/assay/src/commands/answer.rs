@@ -30,11 +30,12 @@ pub(super) fn wrapped(name: &str, indent: usize, text: &str) -> String {
     format!("{name:<indent$}{}", folded(text, indent))
 }
 
-/// Text in lines of at most 80 columns where words allow, beside a mark of `indent` columns.
+/// Text in lines of at most 80 columns where words allow, beside a mark of `indent` columns. A command in backticks is
+/// one word: a user copies it.
 pub(super) fn folded(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let length = word.chars().count();
         if column > indent && column + 1 + length > WIDTH {
             lines.push('\n');
@@ -44,11 +45,26 @@ pub(super) fn folded(text: &str, indent: usize) -> String {
             lines.push(' ');
             column += 1;
         }
-        lines.push_str(word);
+        lines.push_str(&word);
         column += length;
     }
     lines.push('\n');
     lines
+}
+
+/// Words of a text, what stands in backticks together with what touches it.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    let mut is_inside = false;
+    for word in text.split_whitespace() {
+        match words.last_mut().filter(|_| is_inside) {
+            Some(last) => *last += &format!(" {word}"),
+            None => words.push(word.to_string()),
+        }
+        is_inside ^= is_paired && !word.matches('`').count().is_multiple_of(2);
+    }
+    words
 }
 
 /// Bytes rounded for reading.
@@ -71,5 +87,11 @@ mod tests {
             text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_command_is_not_folded() {
+        let text = folded(&format!("{} (`assay run --extend FILE`).", "word ".repeat(12)), 2);
+        assert!(text.contains("\n  (`assay run --extend FILE`).\n"), "{text}");
     }
 }

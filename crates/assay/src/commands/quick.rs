@@ -49,9 +49,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let told = ended.as_ref().ok().and_then(|()| told::told(&output, kept.is_some()));
     drop(scratch);
     ended?;
-    if let Some(told) = told {
-        say!("{}", wrapped("quick:", 7, &told));
-    }
+    say_lines(told.unwrap_or_default());
     if let Some(path) = kept {
         say!("result file: {}", path.display());
     }
@@ -108,8 +106,13 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn announce(planned: &Planned) {
+    say_lines(planned.announced());
+}
+
+/// Lines under the command's name, each folded by itself.
+fn say_lines(lines: Vec<String>) {
     let mut name = "quick:";
-    for line in planned.announced() {
+    for line in lines {
         say!("{}", wrapped(name, 7, &line));
         name = "";
     }

@@ -134,7 +134,7 @@ pub(crate) fn study(
             if wanted.kept && !analysis.phases.is_empty() && !signals::is_set(&cancel) =>
         {
             let file = wanted.output.display();
-            say!("finished phases are kept: assay report {file}; `--resume` goes on with them");
+            say!("finished phases are kept (`--resume` goes on with them): assay report {file}");
             Err(failure)
         }
         (Err(failure), _) => Err(failure),

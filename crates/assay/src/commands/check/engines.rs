@@ -3,7 +3,8 @@
 //! Takes a study, gives rows of text. Prevents: a default that the user learns of from the result.
 
 use super::stacks_made::killed;
-use plan::{Duration, End, Engine, Serving, Stack, Study};
+use crate::commands::answer::size;
+use plan::{Duration, End, Engine, Serving, Stack, Study, TemporarySpace};
 
 /// A row for each stack with such a database, and for each phase of its own kinds: name, text.
 pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
@@ -28,8 +29,30 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
             rows.push(("", format!("{}: {}", phase.name, tree(serving, phase.time))));
         }
     }
+    rows.extend(study.stacks.iter().filter_map(|stack| temporary(study, stack)));
     rows.extend(kills(study));
     rows
+}
+
+/// The LUN set of temporary files, where it may be too small or its size is not known. It is no refusal: the estimate
+/// is an upper bound, and a set that runs out is a result.
+fn temporary(study: &Study, stack: &Stack) -> Option<(&'static str, String)> {
+    let space = TemporarySpace::of(study, stack)?;
+    let (set, needed) = (&space.set, size(space.needed));
+    let beside = match space.room {
+        Some(room) if space.is_short() => format!(
+            "The LUN set \"{set}\" has room for {}. The stack may run out of space there: make these LUNs larger, or \
+             lower `scale` or the number of users",
+            size(room)
+        ),
+        Some(_) => return None,
+        None => format!("Assay does not know the size of the LUN set \"{set}\": see that it has room for them"),
+    };
+    let said = format!(
+        "{}: temporary files may take {needed} at the same time. {beside}",
+        stack.name
+    );
+    Some(("temporary", said))
 }
 
 /// The tree at the highest load, and the time of the ramp.

@@ -54,7 +54,10 @@ impl Facts {
             let kind = stack.kind.word();
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| lab::database_unable(stack)) {
+            } else if let Some(no) = zfs_ways::unable(study, stack)
+                .or_else(|| lab::volume_unable(stack))
+                .or_else(|| lab::database_unable(stack))
+            {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
@@ -124,7 +127,7 @@ impl Facts {
         );
         for (sd, word, ratio) in &self.detectable {
             let found = format!(
-                "differences of {} % found 9 times in 10 on {word} storage (blocks scatter by {:.0} %)",
+                "9 of 10 studies find a difference of {} % on {word} storage (blocks scatter by {:.0} %)",
                 percent_above(*ratio),
                 sd * 100.0
             );
@@ -148,7 +151,7 @@ impl Facts {
     fn data(&self, study: &Study) -> String {
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
-            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
+            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, known when it runs"),
             (None, Scale::Bytes(bytes)) => bytes.to_string(),
         };
         match study.stacks.first().map(|stack| &stack.engine) {
@@ -298,7 +301,7 @@ fn published(study: &Study) -> Option<String> {
         "{}: {}",
         source.id,
         if said.is_empty() {
-            "nothing mapped to it".into()
+            "no stack or phase of the study stands for one of it".into()
         } else {
             said.join(", ")
         }
@@ -343,7 +346,7 @@ fn destroyed(study: &Study) -> (Vec<(PathBuf, String)>, Vec<anyhow::Error>) {
     let (mut destroys, mut refused) = (Vec::new(), Vec::new());
     for (path, looked) in lab::devices_looked_at(study) {
         let verdict = match looked {
-            Ok(facts) => format!("{} of it will be overwritten; needs --yes", size(facts.bytes)),
+            Ok(facts) => format!("{} will be overwritten; needs --yes", size(facts.bytes)),
             Err(refusal) => {
                 let said = format!("refused: {}", chain(&refusal));
                 refused.push(refusal);
@@ -383,7 +386,7 @@ fn created(study: &Study) -> Vec<String> {
     if is_modelled(study) {
         creates.push("nothing but the result file: the stacks are simulated in memory".to_string());
     } else if study.memory.budget.is_some() {
-        creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
+        creates.push("a control group that bounds the memory, if the kernel allows it".to_string());
     }
     creates
 }

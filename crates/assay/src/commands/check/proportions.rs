@@ -70,7 +70,7 @@ pub(crate) fn rows(study: &Study, blocks: u32) -> Vec<Row> {
     }
     let cache = |cache: u64, data: u64| format!("{:.1} %", cache as f64 * 100.0 / data.max(1) as f64);
     if let Some(data) = data {
-        let why = "the pages that all sessions hold must fit into half the cache, whatever the data are";
+        let why = "the pages that all sessions hold must fit into half the cache, for data of any size";
         add(
             "cache of the data",
             cache(setup.cache_bytes, setup.data_bytes),
@@ -135,7 +135,7 @@ fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String
         add("users scanned", of(setup.scan_users, 1), here, "the study says so");
     }
     if let Some(longest) = randoms().filter_map(|(phase, _)| phase.time).max() {
-        let why = "repeated in blocks instead; that the rate is steady is checked";
+        let why = "repeated in blocks instead; Assay checks that the rate is steady";
         add(
             "time of random work",
             format!("{} s", setup.random_s),
@@ -154,7 +154,7 @@ fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String
             "ageing",
             setup.ageing.clone(),
             here,
-            "what was really overwritten is counted, not worked out",
+            "Assay counts what the work really overwrites",
         );
     }
 }

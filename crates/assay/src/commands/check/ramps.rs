@@ -25,8 +25,8 @@ pub(super) fn words(found: &[(u32, f64); 3]) -> String {
     let of = |(blocks, ratio): &(u32, f64)| format!("{} % with {blocks} blocks", super::percent_above(*ratio));
     let found: Vec<_> = found.iter().map(of).collect();
     format!(
-        "rates at a limit scattered by {:.0} % between blocks of two equal file servers; with that, differences found \
-         9 times in 10 are {}",
+        "Rates at a limit scattered by {:.0} % between blocks of two equal file servers. With this scatter, 9 of 10 \
+         studies find a difference of {}",
         SPREAD * 100.0,
         found.join(", ")
     )

@@ -50,8 +50,8 @@ fn pool(via: Option<ZfsWay>, stack: &str) -> String {
         Some(ZfsWay::Fuse) => format!("a pool of zfs-fuse (version 23), its daemon and two mounts for stack {stack}"),
         Some(ZfsWay::Kernel) => {
             format!(
-                "a pool of the kernel's ZFS and two mounts for stack {stack}; meanwhile the machine's ARC has the \
-                 study's maximum"
+                "a pool of the kernel's ZFS and two mounts for stack {stack}; during the run the host's ARC has \
+                 the study's maximum"
             )
         }
         _ => format!("a pool of OpenZFS in user space for stack {stack}"),

@@ -137,7 +137,7 @@ fn access(here: &Here<'_>, place: &Path, mut left_out: Vec<String>) -> Result<Pl
     };
     let lines = [line("direct", "direct"), line("page cache", "buffered")];
     let question = "Are commits faster with direct I/O or through the page cache?";
-    left_out.push("reads, because the page cache holds data as small as these".to_string());
+    left_out.push("reads, because the page cache would answer them".to_string());
     Ok(Planned {
         text: text(question, &lines, Work::Commits),
         question: question.to_string(),
@@ -203,10 +203,10 @@ fn stacks_here(here: &Here<'_>, place: &Path) -> Result<Planned, Vec<String>> {
         return Err(left_out);
     }
     left_out.push(too_many(here, lines.len()));
-    left_out.push("the page cache: `assay quick --no-luns` asks for it".to_string());
+    left_out.push("the page cache: to compare it, run `assay quick --no-luns`".to_string());
     let question = match here.is_root {
         true => format!("Which serves a database better here: {}?", listed(&names)),
-        false => "Does a database do better here on files or on a disk group in a file?".to_string(),
+        false => "Which serves a database better here: files or a disk group in a file?".to_string(),
     };
     let text = with_luns(&text(&question, &lines, Work::ReadsAndUpdates), place, &lines);
     let many = names.len();
@@ -233,8 +233,10 @@ fn kinds(here: &Here<'_>) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// Its LUNs are files here, which it takes on loop devices alone; `raw` says whether there are any.
 fn has_lvm(here: &Here<'_>) -> bool {
-    here.probed.iter().any(|one| one.kind == "lvm" && one.able)
+    let probed = |kind: &str| here.probed.iter().find(|one| one.kind == kind);
+    probed("lvm").is_some_and(|lvm| lvm.able) && probed("raw").is_none_or(|raw| raw.able)
 }
 
 /// All LUN files are alike.

@@ -1,4 +1,4 @@
-//! What a run of `assay quick` could tell: takes its result file, gives a sentence or two.
+//! What a run of `assay quick` could detect: takes its result file, gives lines, each command on one of its own.
 //!
 //! Prevents: an undecided comparison that is read as "there is no difference".
 
@@ -6,13 +6,14 @@ use ledger::Ledger;
 use report::{Analysis, Comparison, Verdict};
 use std::path::Path;
 
-/// How many comparisons were decided, and from which difference on it could tell one; `None` where nothing is compared.
-/// Where one is open and the result file is not `kept`: how to get a file that takes more blocks.
-pub(super) fn told(file: &Path, kept: bool) -> Option<String> {
+/// How many comparisons were decided, and from which difference on it could detect one; `None` where nothing is
+/// compared. Where one is open and the result file is not `kept`: how to get a file that takes more blocks.
+pub(super) fn told(file: &Path, kept: bool) -> Option<Vec<String>> {
     let ledger = Ledger::open(file).ok()?;
     let analysis = Analysis::of(&ledger).ok()?;
     let (comparisons, blocks) = (&analysis.comparisons, analysis.study.blocks_begun);
-    Some(words(comparisons, blocks)? + more(comparisons, kept))
+    let more = more(comparisons, kept).iter().map(|line| (*line).to_string());
+    Some([words(comparisons, blocks)?].into_iter().chain(more).collect())
 }
 
 fn is_open(one: &Comparison) -> bool {
@@ -22,10 +23,14 @@ fn is_open(one: &Comparison) -> bool {
 /// Blocks of the first look.
 const FEWEST: u32 = 4;
 
-fn more(comparisons: &[Comparison], kept: bool) -> &'static str {
+fn more(comparisons: &[Comparison], kept: bool) -> &'static [&'static str] {
     match !kept && comparisons.iter().any(is_open) {
-        true => ". No result file is kept: run `assay quick --output FILE` to be able to add blocks by `--extend`",
-        false => "",
+        true => &[
+            "No result file is kept, so no blocks can be added. To keep one, and to add blocks to it:",
+            "assay quick --output FILE",
+            "assay run --extend FILE",
+        ],
+        false => &[],
     }
 }
 
@@ -46,20 +51,23 @@ fn words(comparisons: &[Comparison], blocks: u32) -> Option<String> {
     match (of, widest) {
         (0, _) => None,
         (_, None) if blocks < FEWEST => Some(format!(
-            "none of {of} comparisons decided: fewer than four blocks fitted into the time"
+            "None of {of} comparisons is decided: fewer than four blocks fitted into the time."
         )),
         (_, None) => Some(format!(
-            "none of {of} comparisons decided: fewer than four of {blocks} blocks count. See what speaks against it"
+            "None of {of} comparisons is decided: fewer than four of {blocks} blocks count. See what speaks against it."
         )),
         (_, Some((width, one))) => {
             let mut said = format!(
-                "{decided} of {of} comparisons decided; this run could tell differences above {:.0} % \
-                 (widest interval: {})",
+                "{decided} of {of} comparisons are decided. This run could detect differences above {:.0} % \
+                 (widest interval: {}).",
                 (width * 100.0).max(1.0),
                 of_what(one)
             );
             if !without.is_empty() {
-                said += &format!(", and none of {}, which have no interval", without.join(" and "));
+                said += &format!(
+                    " It could detect none of {}: there is no interval.",
+                    without.join(" and ")
+                );
             }
             Some(said)
         }
@@ -95,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_interval_says_what_could_be_told() {
+    fn the_widest_interval_says_what_could_be_detected() {
         let narrow = comparison(Verdict::Equivalent, Some((0.99, 1.01)));
         let wide = comparison(Verdict::NotEnoughData, Some((1.0 / 1.12, 1.12)));
         let said = words(&[narrow.clone(), wide], 8).expect("there are comparisons");
@@ -106,7 +114,7 @@ mod tests {
         let none = words(std::slice::from_ref(&open), 12).expect("there is one");
         assert!(none.contains("four of 12 blocks count"), "{none}");
         let part = words(&[narrow, open], 8).expect("there are two");
-        assert!(part.contains("none of xfs in update, which have no interval"), "{part}");
+        assert!(part.contains("none of xfs in update: there is no interval"), "{part}");
         assert_eq!(words(&[], 8), None);
     }
 
@@ -114,7 +122,8 @@ mod tests {
     fn where_one_is_open_and_no_file_is_kept_it_says_how_to_keep_one() {
         let open = [comparison(Verdict::NotEnoughData, Some((0.8, 1.3)))];
         let decided = [comparison(Verdict::Equivalent, Some((0.99, 1.01)))];
-        assert!(more(&open, false).contains("--output FILE"));
+        let said = more(&open, false);
+        assert!(said.contains(&"assay quick --output FILE"), "{said:?}");
         assert!(more(&open, true).is_empty() && more(&decided, false).is_empty());
     }
 }

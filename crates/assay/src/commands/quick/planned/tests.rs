@@ -108,6 +108,28 @@ fn stacks_stand_side_by_side_on_luns_of_their_own() {
 }
 
 #[test]
+fn lvm_is_not_taken_where_no_loop_device_can_carry_it() {
+    for (has_loops, expected) in [(true, true), (false, false)] {
+        let mut all = probed(&WITH_LVM);
+        all.push(Buildable {
+            kind: "raw",
+            able: has_loops,
+            reason: "no loop devices".into(),
+            cure: "modprobe loop".into(),
+            tool_version: String::new(),
+        });
+        let here = Here {
+            places: &[PathBuf::from("/tmp/a")],
+            luns: true,
+            is_root: true,
+            probed: &all,
+            has_room: &|_, _| true,
+        };
+        assert_eq!(has_lvm(&here), expected, "loop devices: {has_loops}");
+    }
+}
+
+#[test]
 fn what_is_left_out_has_its_reason() {
     let no_xfs = Case {
         able: &["ext4", "diskgroup"],
