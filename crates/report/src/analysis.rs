@@ -108,7 +108,7 @@ pub struct Analysis {
     pub checks: Vec<Check>,
     /// What the verdicts promise, and under which condition.
     pub promise: String,
-    /// One sentence that a person can decide on.
+    /// The answer: a few sentences that a person can decide on.
     pub sentence: String,
     #[serde(skip)]
     pub(crate) recorded_looks: Vec<ledger::Look>,

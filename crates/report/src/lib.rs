@@ -103,7 +103,7 @@ pub use words::claims::Claim;
 pub use words::cuts::{ACKNOWLEDGED, ACKNOWLEDGED_BY_A_FILE_SERVER, KILL_IS_WEAKER, kill_words};
 pub use words::slow_motion::slow_motion;
 
-/// The answer for a terminal, on one screen: the sentence to decide on, the verdicts, what speaks against them, and
+/// The answer for a terminal, on one screen: a few sentences to decide on, the verdicts, what speaks against them, and
 /// where the rest is. `kept` is the result file, where it stays. A file of nothing but imports is shown whole.
 pub fn brief(analysis: &Analysis, style: &Style, kept: Option<&str>) -> String {
     if analysis.study.blocks_planned == 0 {
@@ -112,7 +112,7 @@ pub fn brief(analysis: &Analysis, style: &Style, kept: Option<&str>) -> String {
     render::brief(&sections::brief(analysis, kept), style)
 }
 
-/// The whole report for a terminal, the sentence to decide on first. Ends with a newline.
+/// The whole report for a terminal, the answer first. Ends with a newline.
 pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     render::terminal(&sections::document(analysis, None), style)
 }

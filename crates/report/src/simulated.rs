@@ -1,7 +1,7 @@
-//! What the last sentence would claim of a study that was simulated: block ratios and no result file.
+//! What the answer would claim of a study that was simulated: block ratios and no result file.
 //!
-//! Takes the design, then study after study their ratios and the decision on them; gives the claims of the sentence
-//! that a report of such a study ends with. Prevents: an error rate of the advice that a copy of the code gives.
+//! Takes the design, then study after study their ratios and the decision on them; gives the claims of the answer
+//! that a report of such a study has. Prevents: an error rate of the advice that a copy of the code gives.
 
 use crate::analysis::{Analysis, StudyHead};
 use crate::derived::looks;
@@ -60,7 +60,7 @@ impl Simulated {
         }
     }
 
-    /// What the sentence of such a study claims. Histories and comparisons of the decision: stack after stack, in each
+    /// What the answer of such a study claims. Histories and comparisons of the decision: stack after stack, in each
     /// phase after phase.
     pub fn claims(&mut self, decision: DecidedApart, histories: &[History]) -> Vec<Claim> {
         let ranking = Ranking {

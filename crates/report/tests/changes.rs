@@ -156,7 +156,9 @@ fn a_single_stack_has_its_answer_too() {
     let analysis = ages(vec![aged("btrfs", 0.7, 0.5)]).film().analysis();
     assert!(analysis.comparisons.is_empty());
     assert!(
-        analysis.sentence.starts_with("Aged scan over fresh scan: btrfs 0.50 (")
+        analysis
+            .sentence
+            .starts_with("Ratio of aged scan to fresh scan: btrfs 0.50 (")
             && analysis.sentence.ends_with("any slowdown within a trial included."),
         "{}",
         analysis.sentence
@@ -239,7 +241,7 @@ fn a_stack_without_space_has_that_as_its_result_and_takes_no_block_from_the_othe
     assert_eq!(why("aged scan"), "it ran out of space in ageing");
     assert!(analysis.changes.iter().all(|one| one.stack != "btrfs"));
     assert!(
-        analysis.sentence.contains("btrfs ran out of space in ageing"),
+        analysis.sentence.contains("Out of space in ageing: btrfs"),
         "{}",
         analysis.sentence
     );

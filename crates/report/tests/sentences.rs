@@ -113,7 +113,7 @@ fn equivalent_here_and_open_there_is_no_advice() {
     scene.noise = 0.01;
     assert_eq!(
         said(&scene),
-        "Btrfs is equivalent to ext4 within 5 % where decided. 2 other comparisons are undecided after 4 blocks."
+        "Equivalent to ext4 within 5 % where decided: btrfs. 2 other comparisons are undecided after 4 blocks."
     );
 }
 
@@ -127,8 +127,8 @@ fn the_better_one_hides_neither_the_loser_nor_the_undecided() {
         sentence.starts_with("Take group (of 4 stacks): group does "),
         "{sentence}"
     );
-    assert!(sentence.contains(". btrfs does 0.0"), "{sentence}");
-    assert!(sentence.contains(". xfs is undecided in 2 comparisons. "), "{sentence}");
+    assert!(sentence.contains(". Also, btrfs does 0.0"), "{sentence}");
+    assert!(sentence.contains(". Undecided in 2 comparisons: xfs. "), "{sentence}");
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn what_is_open_stands_right_after_the_advice_however_long_the_names() {
     let mut scene = scene(actors);
     scene.noise = 0.15;
     let sentence = scene.film().analysis().sentence;
-    let open = format!(". {} is undecided in 2 comparisons", name("open"));
+    let open = format!(". Undecided in 2 comparisons: {}", name("open"));
     assert!(sentence.contains(&open), "{sentence}");
     assert!(
-        !sentence.contains(&format!(". {} does", name("lost")))
-            || !sentence.contains(&format!(". {} does", name("last")))
+        !sentence.contains(&format!(". Also, {} does", name("lost")))
+            || !sentence.contains(&format!(". Also, {} does", name("last")))
     );
 }

@@ -72,6 +72,14 @@ impl CleanReport {
         self.unreadable.is_empty() && self.orphaned.is_empty() && self.runs.iter().all(|r| r.failed.is_empty())
     }
 
+    /// Nothing is left to undo of one run.
+    pub fn is_clean_of(&self, run_id: &str) -> bool {
+        let is_it = |run: &str| run == run_id;
+        let orphaned = self.orphaned.iter().any(|one| is_it(&one.run.run_id));
+        let mut runs = self.runs.iter().filter(|run| is_it(&run.run_id));
+        self.unreadable.is_empty() && !orphaned && runs.all(|run| run.failed.is_empty())
+    }
+
     /// Takes in a run whose journal somebody holds: itself, or a tool that outlived it.
     fn in_use(&mut self, run: Leftover, is_alive: bool) {
         if is_alive {

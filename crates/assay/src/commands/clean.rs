@@ -42,12 +42,16 @@ pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
     if flags.dry_run || report.is_clean() {
         return Ok(());
     }
-    let (what, cure) = match report.orphaned.is_empty() {
-        true => (
+    let (what, cure) = match report.orphaned.iter().map(|one| one.holders.len()).max() {
+        None => (
             "some steps could not be undone",
             "end the programs that use these paths or devices",
         ),
-        false => (
+        Some(0) => (
+            "somebody holds the journal of a dead run, so nothing of it was undone",
+            "it may be another clean-up: wait until it ends",
+        ),
+        Some(_) => (
             "tools of a dead run still work, so nothing of it was undone",
             "wait until they end (a move of extents may take hours), or end them",
         ),

@@ -146,7 +146,7 @@ fn undo(run_id: &str) -> Undone {
         let is_live = report.live.iter().any(|live| live.run_id == run_id);
         // The kernel closes the pipes of a killed process before it gives its locks back.
         if !is_live || began.elapsed() > DYING {
-            return all_or_not(!is_live && report.is_clean());
+            return all_or_not(!is_live && report.is_clean_of(run_id));
         }
         std::thread::sleep(LOOK);
     }

@@ -132,7 +132,7 @@ impl Config {
         let makes_files = matches!(&self.work, Work::Mix(mix) if mix.percent(Class::Create) > 0);
         if self.rename_pct > 0 && !makes_files {
             return refused(
-                "a rename may replace a file, and the work makes none in its place
+                "a rename may replace a file, and the work makes none in its place\n\
                  give `create` a share of the mix, or remove `rename`"
                     .into(),
             );

@@ -76,7 +76,11 @@ pub(crate) fn standing(kept: u8, sent: u8, found: u8) -> Standing {
     if found == sent {
         return Standing::Newest;
     }
-    let mut version = if kept == 0 { FIRST } else { kept };
+    // With nothing stable, any version sent before may be found, also from before the numbers went round.
+    if kept == 0 {
+        return Standing::Older;
+    }
+    let mut version = kept;
     // At most 255 steps, only for what was found to be old.
     while version != sent {
         if version == found {
@@ -110,6 +114,7 @@ mod tests {
         assert_eq!(standing(254, 2, 255), Standing::Older, "versions go round, past 0");
         assert_eq!(standing(254, 2, 3), Standing::Lost);
         assert_eq!(standing(0, 3, 1), Standing::Older);
+        assert_eq!(standing(0, 2, 255), Standing::Older, "nothing was stable");
         for version in FIRST..=u8::MAX {
             assert_eq!(before(next(version)), version);
         }

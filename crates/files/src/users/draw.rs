@@ -70,8 +70,8 @@ impl State {
         self.without_file(nth, Now::Home);
     }
 
-    /// A file gets another name of its directory: one that is not there, or in every second rename that of a file,
-    /// which is no more then. It has no class of its own and is counted as CREATE.
+    /// A file gets another name of its directory: one that is not there, or that of a file, which is no more then. Half
+    /// of a directory's files stay, so that every cut has something at stake. It is counted as CREATE.
     fn rename(&mut self, nth: u32) -> bool {
         if !self.take_file(nth, Hold::Alone) {
             return false;
@@ -79,12 +79,13 @@ impl State {
         let from = self.sessions[nth as usize].file;
         let directory = self.tree.directory_of(from);
         let (first, count) = (directory.first, directory.count);
-        let (start, replaces) = (self.draw(count), self.draw(2) == 0);
+        let (start, second) = (self.draw(count), self.draw(2) == 0);
         let names = || (0..count).map(|at| first + (start + at) % count);
+        let there = names().filter(|at| self.tree.files[*at as usize].there).count() as u32;
+        let replaces = there == count || (second && 2 * there > count);
         let free = |onto: &u32| *onto != from && self.tree.can_be_replaced(*onto);
         let wanted = |onto: &u32| self.tree.files[*onto as usize].there == replaces;
-        let onto = names().filter(free).find(wanted).or_else(|| names().find(free));
-        let Some(onto) = onto else {
+        let Some(onto) = names().filter(free).find(wanted) else {
             self.release(nth);
             return false;
         };

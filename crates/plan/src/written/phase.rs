@@ -235,8 +235,8 @@ written! {
             "with `build` and `work`" => case::NONE);
         /// share of writes that ask for FILE_SYNC; a later `commit` makes the others durable
         stable: Share [Files, PowerCut, Kill] = (Share(0.0), in Share(0.0)..=Share(1.0), "of `sfs93`" => case::ALL);
-        /// under a file server, share of operations that rename a file instead of a call of the mix, every second one
-        /// over another file; the mix needs `create`
+        /// under a file server, share of operations that rename a file instead of a call of the mix, about half of
+        /// them over another file; the mix needs `create`
         rename: Share [PowerCut, Kill] = (Share(0.0), in Share(0.0)..=Share(1.0));
         with {
             /// The header.

@@ -21,7 +21,7 @@ pub(crate) struct Document {
     pub(crate) study: String,
     /// What was asked.
     pub(crate) question: String,
-    /// The answer, in one sentence.
+    /// The answer, in a few sentences.
     pub(crate) answer: String,
     /// What has to be known before the sections: how far it is, how it was done.
     pub(crate) opening: Vec<Placed>,

@@ -147,7 +147,7 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
     // All stacks of a study are asked for the same rates: what they did on a schedule says nothing of their limits.
     let is_paced = shares.iter().any(|(_, share)| share.paced);
     let shares = &shares[if is_paced { shares.len() - 1 } else { 0 }..];
-    rate(&mut sized, shares);
+    rate(&mut sized, shares, load);
     data(&mut sized, analysis, family, load);
     needed::beside_luns(&mut sized, shares, book, analysis);
     let mut sized = concluded(sized, load);
@@ -158,7 +158,7 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
 }
 
 /// LUNs that carry the rate.
-fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
+fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
     let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
         let points: Option<Vec<curve::Point>> =
             shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
@@ -199,9 +199,11 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)]) {
         sized.extrapolated = true;
     }
     if shares.iter().any(|(_, share)| share.paced) {
-        sized.notes.push(
-            "at the highest measured rate that keeps the p99; what lies between it and the next is unknown".into(),
-        );
+        let said = match load.p99_ns {
+            Some(_) => "at the highest measured rate that keeps the p99; what lies between it and the next is unknown",
+            None => "at the highest rate of a phase on a schedule: it may carry more",
+        };
+        sized.notes.push(said.into());
     }
     let measured = || shares.iter().map(|(luns, _)| *luns);
     let (least, most) = (measured().fold(f64::MAX, f64::min), measured().fold(0.0, f64::max));

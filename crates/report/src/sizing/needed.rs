@@ -37,12 +37,12 @@ pub(super) fn beside_luns(sized: &mut SizedStack, shares: &[(f64, Share)], book:
         return;
     }
     let plays_models = analysis.modelled.iter().any(|row| sized.stacks.contains(&row.stack));
-    if plays_models && sized.processors.is_some() {
+    if !plays_models {
+        sized.host_processors = nearest.host_processors;
+    } else if sized.processors.is_some() {
         sized
             .notes
             .push("the processors in use include the process that plays the models".into());
-    } else {
-        sized.host_processors = nearest.host_processors;
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn is_host_full(sized: &mut SizedStack) -> bool {
     sized.processors_full
 }
 
-/// Price of the largest measured stack with so many data LUNs instead of its own: hosts, redo LUNs and licences stay.
-/// `luns` are its bytes by data LUN. A stack without LUNs is bought whole.
+/// Price of the largest measured stack with so many data LUNs instead of its own. Hosts, licences, and LUNs of redo
+/// log, temporary files and reserve stay. `luns` are its bytes by data LUN. A stack without LUNs is bought whole.
 pub(super) fn price(cost: &Cost, largest: &str, luns: &[f64], takes: u32) -> Option<f64> {
     let of_stack = cost.stacks.iter().find(|one| one.stack == largest);
     let measured = of_stack?.total;

@@ -51,8 +51,8 @@ const BESIDE: &str = "Processors in use: of the measured host at this load, othe
                       that the lowest visible devices move. Both follow the stack whose measured rate is nearest to \
                       the load, in proportion to the rate.";
 
-const PRICE: &str = "Price: by the study's prices, of the stack with the LUNs to take. Hosts, redo LUNs and licences \
-                     are those of the largest measured stack.";
+const PRICE: &str = "Price: by the study's prices, of the stack with the LUNs to take. Hosts, licences, and LUNs of \
+                     redo log, temporary files and reserve are those of the largest measured stack.";
 
 fn words(sizing: &Sizing) -> String {
     let load = &sizing.load;

@@ -1,6 +1,6 @@
-//! What the last sentence says of phases held against earlier ones.
+//! What the answer says of phases held against earlier ones.
 //!
-//! Takes contrasts and changes, gives clauses. Prevents: a sentence that calls a change on one stack ageing, where no
+//! Takes contrasts and changes, gives clauses. Prevents: an answer that calls a change on one stack ageing, where no
 //! other stack says what a trial loses by itself.
 
 use crate::format::{percent, ratio};
@@ -55,7 +55,7 @@ pub(crate) fn changed(changes: &[Change]) -> Option<String> {
         .map(|one| format!("{} {}", one.stack, one.with_interval()))
         .collect();
     Some(format!(
-        "{} over {}: {}, any slowdown within a trial included",
+        "Ratio of {} to {}: {}, any slowdown within a trial included",
         furthest.phase,
         furthest.against,
         said.join(", ")

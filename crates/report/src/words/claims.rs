@@ -1,12 +1,12 @@
-//! What the last sentence claims of the stacks, beside its words.
+//! What the answer claims of the stacks, beside its words.
 //!
 //! Who knows the truth (a simulation does) can hold it against the claims. A clause is made with both at once, and one
-//! that does not fit into the sentence claims nothing. Prevents: an error rate of verdicts that is taken for one of the
+//! that does not fit into the answer claims nothing. Prevents: an error rate of verdicts that is taken for one of the
 //! advice.
 
 use crate::ranking::verdicts::{Comparison, Verdict};
 
-/// Something that the sentence says of stacks.
+/// Something that the answer says of stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     /// A verdict on a stack against its base in a phase.
@@ -47,13 +47,17 @@ impl Claim {
     }
 }
 
-/// A part of the sentence.
+/// A sentence of the answer, without its full stop. It begins with no name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Clause {
     pub words: String,
     pub claims: Vec<Claim>,
     /// It stays however long the answer becomes: what limits the advice.
     pub always: bool,
+    /// Number of the group that it speaks of, as the answer has them.
+    pub group: Option<usize>,
+    /// It speaks of all that the clauses before it leave over of their group: without one of these it would be false.
+    pub rest: bool,
 }
 
 impl Clause {
@@ -62,11 +66,24 @@ impl Clause {
             words,
             claims: claims.into_iter().collect(),
             always: false,
+            group: None,
+            rest: false,
         }
     }
 
     pub(crate) fn always(self) -> Clause {
         Clause { always: true, ..self }
+    }
+
+    pub(crate) fn in_group(self, nth: usize) -> Clause {
+        Clause {
+            group: Some(nth),
+            ..self
+        }
+    }
+
+    pub(crate) fn of_the_rest(self) -> Clause {
+        Clause { rest: true, ..self }
     }
 }
 

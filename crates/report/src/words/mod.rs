@@ -2,6 +2,7 @@
 //!
 //! Takes numbers and the analysis, gives text without a place. Prevents: one finding said in two ways.
 
+mod advice;
 pub(crate) mod changed;
 pub(crate) mod claims;
 pub(crate) mod contrast;

@@ -16,6 +16,13 @@ pub(crate) fn has(name: &str) -> bool {
     Path::new("/sys/module").join(name.replace('-', "_")).exists() || LISTS.iter().any(is_listed)
 }
 
+/// Whether the lists can be read at all. Where they can't, as in many containers, the kernel may still load a module.
+pub(crate) fn are_listed() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let dir = Path::new("/lib/modules").join(release.trim());
+    LISTS.iter().any(|list| dir.join(list).exists())
+}
+
 /// Whether a list names the module; both forms of list begin each line with its file.
 fn names(list: &str, name: &str) -> bool {
     let wanted = format!("/{name}.ko");

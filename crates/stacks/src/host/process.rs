@@ -22,11 +22,17 @@ pub fn is_root() -> bool {
 /// Longest wait for processes to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Start time of a process in clock ticks since boot (`/proc/<pid>/stat`, field 22), or `None` when there is none.
+/// Start time of a process in clock ticks since boot (`/proc/<pid>/stat`, field 22), or `None` when there is none. One
+/// that ended counts as none, also while nobody has waited for it.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    start_in(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn start_in(stat: &str) -> Option<u64> {
     // The name in parentheses may hold spaces and parentheses of its own; fields are counted after the last one.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let is_over = matches!(fields.next()?, "Z" | "X");
+    fields.nth(18)?.parse().ok().filter(|_| !is_over)
 }
 
 /// Whether that very process runs.

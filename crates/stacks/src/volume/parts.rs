@@ -38,9 +38,9 @@ const RAID5: Part = part("level = \"raid5\"", "raid456");
 pub(crate) const OF_MD: [Part; 4] = [RAID0, RAID1, RAID10, RAID5];
 
 impl Part {
-    /// Whether the kernel has it, or a module of it.
+    /// Whether the kernel has it, or a module of it, or nobody can say: then the tool finds out.
     pub(crate) fn is_there(&self) -> bool {
-        modules::has(self.module) || mapped::has_level(self.module)
+        modules::has(self.module) || mapped::has_level(self.module) || !modules::are_listed()
     }
 
     fn why(&self) -> String {
@@ -92,8 +92,15 @@ fn of_lvm(lvm: &Lvm, moves: bool) -> Vec<Part> {
 
 /// What a kernel that has the manager lacks of it, in words, each with its cure; empty: nothing.
 pub(crate) fn without(missing: &[Part]) -> String {
-    let each = |part: &Part| format!("not {} (modprobe {})", part.key, part.module);
-    missing.iter().map(each).collect::<Vec<_>>().join(", ")
+    let mut modules: Vec<(&str, Vec<&str>)> = Vec::new();
+    for part in missing {
+        match modules.iter_mut().find(|(key, _)| *key == part.key) {
+            Some((_, of_key)) => of_key.push(part.module),
+            None => modules.push((part.key, vec![part.module])),
+        }
+    }
+    let each = |(key, modules): &(&str, Vec<&str>)| format!("not {key} (modprobe {})", modules.join(", "));
+    modules.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

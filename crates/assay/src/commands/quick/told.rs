@@ -48,18 +48,21 @@ fn words(comparisons: &[Comparison], blocks: u32) -> Option<String> {
         .filter(|one| width(one).is_none())
         .map(of_what)
         .collect();
+    let found = match (of, decided) {
+        (1, 0) => "The comparison is undecided".to_string(),
+        (1, _) => "The comparison is decided".to_string(),
+        (_, 0) if widest.is_none() => format!("None of {of} comparisons is decided"),
+        _ => format!("{decided} of {of} comparisons are decided"),
+    };
     match (of, widest) {
         (0, _) => None,
-        (_, None) if blocks < FEWEST => Some(format!(
-            "None of {of} comparisons is decided: fewer than four blocks fitted into the time."
-        )),
+        (_, None) if blocks < FEWEST => Some(format!("{found}: fewer than four blocks fitted into the time.")),
         (_, None) => Some(format!(
-            "None of {of} comparisons is decided: fewer than four of {blocks} blocks count. See what speaks against it."
+            "{found}: fewer than four of {blocks} blocks count. See what speaks against it."
         )),
         (_, Some((width, one))) => {
             let mut said = format!(
-                "{decided} of {of} comparisons are decided. This run could detect differences above {:.0} % \
-                 (widest interval: {}).",
+                "{found}. This run could detect differences above {:.0} % (widest interval: {}).",
                 (width * 100.0).max(1.0),
                 of_what(one)
             );
@@ -112,7 +115,14 @@ mod tests {
         let none = words(std::slice::from_ref(&open), 3).expect("there is one");
         assert!(none.contains("fewer than four blocks"), "{none}");
         let none = words(std::slice::from_ref(&open), 12).expect("there is one");
-        assert!(none.contains("four of 12 blocks count"), "{none}");
+        assert!(
+            none.starts_with("The comparison is undecided: ") && none.contains("four of 12 blocks count"),
+            "{none}"
+        );
+        let alone = words(std::slice::from_ref(&narrow), 8).expect("there is one");
+        assert!(alone.starts_with("The comparison is decided. "), "{alone}");
+        let none = words(&[open.clone(), open.clone()], 12).expect("there are two");
+        assert!(none.starts_with("None of 2 comparisons is decided: "), "{none}");
         let part = words(&[narrow, open], 8).expect("there are two");
         assert!(part.contains("none of xfs in update: there is no interval"), "{part}");
         assert_eq!(words(&[], 8), None);
