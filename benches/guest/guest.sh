@@ -11,7 +11,7 @@
 #   --memory SIZE     of the guest (1G)
 #   --time SECONDS    after which the guest is ended, whatever it does (300)
 #   --out DIR         where the files come that the work leaves in /lab (the directory of the caller)
-#   --assay PATH      the program (target/debug/assay)
+#   --assay PATH      the program (target/release/assay, or else target/debug/assay)
 #
 # The guest sees the files of this machine and can change none of them but those in --out. It needs no root here. The
 # Debian packages user-mode-linux, lvm2, mdadm, thin-provisioning-tools and kmod give all that it needs.
@@ -21,7 +21,9 @@ here=$(dirname "$(realpath "$0")")
 
 usage() { sed -n '2,20s/^# \?//p' "$0" >&2; exit 2; }
 luns=4 size=320M disk=4G memory=1G limit=300 out=$PWD script='' study=''
-assay=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/debug/assay
+target=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")
+assay=$target/release/assay
+[ -x "$assay" ] || assay=$target/debug/assay
 command=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -40,6 +42,10 @@ done
 case "$luns" in *[!0-9]* | '') usage ;; esac
 [ "$luns" -le 14 ] || { echo "a guest has at most 14 LUNs" >&2; exit 2; }
 [ -n "$study$script${command[*]:-}" ] || usage
+if [ -n "$study" ] && ! [ -x "$assay" ]; then
+  echo "there is no program $assay: build it (cargo build --release), or name one (--assay PATH)" >&2
+  exit 3
+fi
 
 # Where Debian puts administration tools, which an ordinary user's path leaves out.
 export PATH="$PATH:/usr/sbin:/sbin"

@@ -18,6 +18,9 @@ left() {
   while read -r line; do
     if [[ $line != *' hostfs '* && $line == *assay-* ]]; then echo "left: mount $line"; fi
   done </proc/mounts
+  for found in /sys/block/loop*/loop; do
+    if [ -e "$found" ]; then echo "left: loop device ${found%/loop}"; fi
+  done
   for found in /run/assay/*.journal; do
     if [ -e "$found" ]; then echo "left: journal $found"; fi
   done
