@@ -143,7 +143,12 @@ pub(crate) fn wait_until_free(path: &Path) -> io::Result<()> {
 
 /// Opens a device exclusively to read, and keeps it so until this is closed.
 pub(crate) fn hold(path: &Path) -> io::Result<File> {
-    taken(path, OFlags::RDONLY, PATIENCE)
+    // A name may be a FIFO by now, which would wait for a writer for ever.
+    let file = taken(path, OFlags::RDONLY | OFlags::NONBLOCK, PATIENCE)?;
+    match file.metadata()?.file_type().is_block_device() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no block device any more")),
+    }
 }
 
 fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {

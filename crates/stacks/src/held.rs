@@ -65,12 +65,26 @@ mod tests {
     #[test]
     fn of_a_device_that_is_not_there_nothing_is_held() {
         let held = Held(Arc::new(Holding {
-            devices: vec!["/dev/null".into(), "/dev/nonesuch".into()],
+            devices: vec!["/dev/nonesuch".into()],
             open: Mutex::default(),
         }));
         let error = held.take().expect_err("no such device").to_string();
         assert!(error.contains("claim /dev/nonesuch"), "{error}");
         assert!(held.open().is_empty());
+    }
+
+    #[test]
+    fn a_name_that_became_a_fifo_is_an_error_and_no_wait() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("lun");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).expect("made");
+        let held = Held(Arc::new(Holding {
+            devices: vec![fifo],
+            open: Mutex::default(),
+        }));
+        let error = held.take().expect_err("no device").to_string();
+        assert!(error.contains("no block device") && held.open().is_empty(), "{error}");
     }
 
     #[test]

@@ -9,9 +9,6 @@ use files::{Counts, Point};
 use ledger::{FileServing, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, LimitOf, Protocol, Serving};
 
-/// How a note of a wrong answer begins.
-const WRONG_ANSWER: &str = "wrong answer";
-
 /// What was wrong in the answers of a point, however it ended. A wrong answer, and a listing refused at first, count in
 /// the warm-up too: whoever uses the stack does not know of it.
 #[derive(Debug, Default)]
@@ -26,7 +23,7 @@ impl Answers {
     pub(super) fn add(&mut self, counts: &Counts, wrong: &[String], when: &str) {
         self.wrong += counts.wrong;
         self.listed_again += counts.listed_again;
-        let said = wrong.iter().map(|wrong| format!("{WRONG_ANSWER}{when}: {wrong}"));
+        let said = wrong.iter().map(|wrong| format!("wrong answer{when}: {wrong}"));
         self.notes.extend(said);
     }
 
@@ -63,9 +60,9 @@ pub(super) fn loss(seen: &Seen) -> Option<String> {
         .measures
         .iter()
         .find(|(measure, wrong)| *measure == Measure::FilesWrong && *wrong > 0.0)?;
-    let first = seen.notes.iter().find(|note| note.starts_with(WRONG_ANSWER));
-    let first = first.map_or(String::new(), |note| format!(": {note}"));
-    Some(format!("{wrong} answers were wrong before, DATA LOST{first}"))
+    Some(format!(
+        "{wrong} answers were wrong before, DATA LOST: the notes name them"
+    ))
 }
 
 fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
@@ -227,7 +224,7 @@ mod tests {
         assert_eq!(count(&seen, Measure::FilesListedAgain), 2.0);
         assert_eq!(count(&seen, Measure::FilesCalls), 100.0, "of the point that ended");
         let said = loss(&seen).unwrap();
-        assert_eq!(said, "2 answers were wrong before, DATA LOST: wrong answer: late");
+        assert_eq!(said, "2 answers were wrong before, DATA LOST: the notes name them");
         // The first point may be the last one.
         let (mut alone, mut only) = (Seen::default(), Answers::default());
         only.add(&counts_of(1), &[], "");

@@ -54,7 +54,11 @@ pub(crate) fn holders_of(file: &Path) -> Vec<String> {
     found
         .map(|held| {
             let name = held.read("comm").unwrap_or_default();
-            format!("{} ({})", held.pid, String::from_utf8_lossy(&name).trim())
+            format!(
+                "{} ({})",
+                held.pid,
+                String::from_utf8_lossy(&name).trim().escape_debug()
+            )
         })
         .collect()
 }
