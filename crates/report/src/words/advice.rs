@@ -73,10 +73,11 @@ impl<'a> Group<'a> {
             // Some are equivalent and the rest is open: nothing speaks for one of them, and not all is known.
             let alike = |stack: &&str| self.has(stack, Verdict::Equivalent);
             let alike: Vec<&str> = self.stacks.iter().copied().filter(alike).collect();
+            let are = if alike.len() == 1 { "is" } else { "are each" };
             let said = format!(
-                "Equivalent to {} within {margin} where decided: {}",
-                self.base,
-                listed(&alike, "and")
+                "Where decided, {} {are} equivalent to {} within {margin}",
+                listed(&alike, "and"),
+                self.base
             );
             vec![Clause::of(said, self.claims(Verdict::Equivalent))]
         };
