@@ -5,7 +5,7 @@
 //! Prevents: start-up and loading counted as cost, and a child that outlives an interrupted run.
 
 use crate::accounts::{Account, family};
-use crate::contender::{Contender, Go, Limit, Row};
+use crate::contender::{Contender, Go, Limit, Row, fdatasync_rate};
 use crate::instructions::Counters;
 use crate::undo::Interrupt;
 use anyhow::{Context, bail};
@@ -140,6 +140,33 @@ fn nap_until(at: Instant, interrupt: &Interrupt) -> anyhow::Result<()> {
         std::thread::sleep(NAP.min(at.saturating_duration_since(Instant::now())));
     }
     Ok(())
+}
+
+/// The rate of `pg_test_fsync`, which tries one way to flush after another for so many seconds each, and is ended when
+/// it has said what `fdatasync` gives. Its CPU is not taken: it is never sure which of its tests a moment is in.
+pub(crate) fn flush_rate(
+    contender: &Contender,
+    seconds: f64,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Row> {
+    let (program, args) = contender.command(Limit::Seconds(seconds), scratch)?;
+    let mut child = Command::new(&program)
+        .args(&args)
+        .current_dir(scratch)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("start {}", program.display()))?;
+    let stdout = child.stdout.take().context("a child has the stdout it was given")?;
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let said = lines.find(|line| fdatasync_rate(line).is_some());
+    // It may have ended by itself.
+    let _ = child.kill();
+    child.wait().context("wait for pg_test_fsync")?;
+    interrupt.check()?;
+    contender.read(&said.unwrap_or_default())
 }
 
 /// Runs a contender for `seconds` and gives what it reached and what it cost.

@@ -38,7 +38,13 @@ pub(crate) enum Go {
 pub(crate) enum Tool {
     Ours(Side),
     Fio(Fio),
-    TIoUring { path: PathBuf, data: PathBuf, depth: u32 },
+    TIoUring {
+        path: PathBuf,
+        data: PathBuf,
+        depth: u32,
+    },
+    /// PostgreSQL's `pg_test_fsync`, of which the rate of `fdatasync` is taken and nothing else.
+    PgTestFsync(PathBuf),
 }
 
 /// A contender of a table.
@@ -52,12 +58,15 @@ pub(crate) struct Contender {
 #[derive(Clone, Debug)]
 pub(crate) struct Fio {
     pub(crate) data: PathBuf,
+    /// How often the file is named. A job that verifies ends when it has read as much as its files hold, whatever its
+    /// time says (fio 3.33), so it is given the same file many times.
+    pub(crate) times: usize,
     pub(crate) rw: &'static str,
     pub(crate) block: &'static str,
     pub(crate) engine: &'static str,
     pub(crate) depth: u32,
     pub(crate) jobs: u32,
-    pub(crate) more: &'static [&'static str],
+    pub(crate) more: Vec<String>,
 }
 
 /// fio's registered files and buffers: what a user who cares switches on.
@@ -72,8 +81,17 @@ pub(crate) const TUNED: &[&str] = &[
     "--iodepth_batch_complete_min=8",
     "--iodepth_batch_complete_max=64",
 ];
+/// Every page that is read is checked, as the engine does. The file was laid by fio with the same checksum.
+pub(crate) const VERIFIED: &[&str] = &[
+    "--verify=crc32c",
+    "--verify_fatal=1",
+    "--verify_state_save=0",
+    "--file_service_type=sequential",
+];
 const FIO_GO: &str = "fio.go";
 const JOB: &str = "versus";
+/// What `pg_test_fsync` writes into.
+const PG_FILE: &str = "pg_test_fsync";
 
 impl Contender {
     pub(crate) fn ours(name: &str, side: Side) -> Contender {
@@ -108,6 +126,14 @@ impl Contender {
                 args.extend([format!("-r{}", seconds.ceil() as u64), data.display().to_string()]);
                 Ok((path.clone(), args))
             }
+            Tool::PgTestFsync(path) => {
+                let Limit::Seconds(seconds) = limit else {
+                    bail!("pg_test_fsync has no limit by count");
+                };
+                let file = scratch.join(PG_FILE).display().to_string();
+                let whole = seconds.round().max(1.0) as u64;
+                Ok((path.clone(), vec!["-f".into(), file, "-s".into(), whole.to_string()]))
+            }
         }
     }
 
@@ -116,6 +142,7 @@ impl Contender {
             Tool::Ours(_) => Go::Line,
             Tool::Fio(_) => Go::File(scratch.join(FIO_GO)),
             Tool::TIoUring { .. } => Go::After(Duration::from_millis(200)),
+            Tool::PgTestFsync(_) => Go::After(Duration::ZERO),
         }
     }
 
@@ -125,6 +152,11 @@ impl Contender {
             Tool::Ours(_) => read_side(printed),
             Tool::Fio(fio) => read_fio(printed, fio),
             Tool::TIoUring { .. } => read_t_io_uring(printed),
+            Tool::PgTestFsync(_) => {
+                let rate = printed.lines().find_map(fdatasync_rate);
+                let rate = rate.context("pg_test_fsync printed no rate of fdatasync")?;
+                Ok(Row::from([("iops".to_string(), rate)]))
+            }
         }
     }
 }
@@ -160,13 +192,33 @@ fn side_args(side: &Side, limit: Limit) -> Vec<String> {
     args
 }
 
+/// Flags of fio as arguments.
+pub(crate) fn arguments(parts: &[&[&str]]) -> Vec<String> {
+    parts.concat().into_iter().map(String::from).collect()
+}
+
 impl Fio {
+    /// One job over a file in blocks of 8 KiB.
+    pub(crate) fn new(data: &Path, rw: &'static str, engine: &'static str, depth: u32) -> Fio {
+        Fio {
+            data: data.to_owned(),
+            times: 1,
+            rw,
+            block: "8k",
+            engine,
+            depth,
+            jobs: 1,
+            more: Vec::new(),
+        }
+    }
+
     fn args(&self, limit: Limit, scratch: &Path) -> Vec<String> {
         let go = scratch.join(FIO_GO);
         let mut args: Vec<String> = vec![format!("--name={JOB}")];
         args.extend(["--thread", "--direct=1", "--norandommap=1", "--group_reporting"].map(String::from));
+        let named = vec![self.data.display().to_string(); self.times.max(1)];
         args.extend([
-            format!("--filename={}", self.data.display()),
+            format!("--filename={}", named.join(":")),
             format!("--rw={}", self.rw),
             format!("--bs={}", self.block),
             format!("--ioengine={}", self.engine),
@@ -177,7 +229,7 @@ impl Fio {
         if self.rw.ends_with("read") {
             args.push("--readonly".into());
         }
-        args.extend(self.more.iter().map(|flag| flag.to_string()));
+        args.extend(self.more.iter().cloned());
         match limit {
             Limit::Seconds(seconds) => args.extend([
                 "--time_based".into(),
@@ -225,12 +277,21 @@ fn read_fio(printed: &str, fio: &Fio) -> anyhow::Result<Row> {
     if job["error"].as_i64() != Some(0) {
         bail!("fio reports error {}", job["error"]);
     }
+    let of = |way: &str, key: &str| job[way][key].as_f64().unwrap_or(0.0);
+    let (reads, writes) = (of("read", "iops"), of("write", "iops"));
+    anyhow::ensure!(reads + writes > 0.0, "fio did nothing");
+    let bytes = of("read", "bw_bytes") + of("write", "bw_bytes");
+    let mut row = Row::from([
+        ("iops".to_string(), reads + writes),
+        ("reads_s".to_string(), reads),
+        ("writes_s".to_string(), writes),
+        ("mib_s".to_string(), bytes / 1048576.0),
+    ]);
+    if fio.rw.ends_with("rw") {
+        // A mix of both has no one latency.
+        return Ok(row);
+    }
     let side = &job[if fio.rw.ends_with("read") { "read" } else { "write" }];
-    let mut row = Row::new();
-    let iops = side["iops"].as_f64().context("fio gave no rate")?;
-    anyhow::ensure!(iops > 0.0, "fio did nothing");
-    row.insert("iops".into(), iops);
-    row.insert("mib_s".into(), side["bw_bytes"].as_f64().unwrap_or(0.0) / 1048576.0);
     for (key, share) in [
         ("p50_us", "50.000000"),
         ("p99_us", "99.000000"),
@@ -253,6 +314,13 @@ fn read_t_io_uring(printed: &str) -> anyhow::Result<Row> {
     anyhow::ensure!(!counted.is_empty(), "t/io_uring printed no rate");
     let iops = counted.iter().sum::<f64>() / counted.len() as f64;
     Ok(Row::from([("iops".to_string(), iops)]))
+}
+
+/// The line `fdatasync    1234.567 ops/sec     810 usecs/op`.
+pub(crate) fn fdatasync_rate(line: &str) -> Option<f64> {
+    let rest = line.trim_start().strip_prefix("fdatasync")?;
+    let (rate, _) = rest.split_once("ops/sec")?;
+    rate.trim().parse().ok()
 }
 
 fn scaled(word: &str) -> Option<f64> {
@@ -291,13 +359,8 @@ mod tests {
 
     fn reading() -> Fio {
         Fio {
-            data: "/x/data".into(),
-            rw: "randread",
-            block: "8k",
-            engine: "io_uring",
-            depth: 64,
-            jobs: 1,
-            more: TUNED,
+            more: arguments(&[TUNED]),
+            ..Fio::new(Path::new("/x/data"), "randread", "io_uring", 64)
         }
     }
 
@@ -315,6 +378,51 @@ mod tests {
             )
             .is_err()
         );
+    }
+
+    #[test]
+    fn a_mix_is_reads_and_writes_together() {
+        let printed = r#"{"jobs":[{"jobname":"versus","error":0,"read":{"iops":60.0,"bw_bytes":0},
+"write":{"iops":40.0,"bw_bytes":1048576}}]}"#;
+        let mixed = Fio {
+            rw: "randrw",
+            ..reading()
+        };
+        let row = read_fio(printed, &mixed).unwrap();
+        assert_eq!((row["iops"], row["reads_s"], row["writes_s"]), (100.0, 60.0, 40.0));
+        assert_eq!((row["mib_s"], row.get("p50_us")), (1.0, None));
+    }
+
+    #[test]
+    fn a_file_can_be_named_many_times() {
+        let verified = Fio {
+            times: 3,
+            more: arguments(&[TUNED, VERIFIED]),
+            ..reading()
+        };
+        let args = verified.args(Limit::Seconds(1.0), Path::new("/x"));
+        assert!(
+            args.contains(&"--filename=/x/data:/x/data:/x/data".to_string()),
+            "{args:?}"
+        );
+        assert!(args.contains(&"--verify=crc32c".to_string()) && args.contains(&"--gtod_reduce=1".to_string()));
+    }
+
+    #[test]
+    fn what_pg_test_fsync_prints_is_read() {
+        let printed = [
+            "Compare file sync methods using one 8kB write:",
+            "        open_datasync     n/a*",
+            "        fdatasync         1234.500 ops/sec     810 usecs/op",
+            "        fsync                9.000 ops/sec       1 usecs/op",
+        ]
+        .join("\n");
+        let contender = Contender {
+            name: "p".into(),
+            tool: Tool::PgTestFsync("/x/pg_test_fsync".into()),
+        };
+        assert_eq!(contender.read(&printed).unwrap()["iops"], 1234.5);
+        assert!(contender.read("open_datasync 1 ops/sec").is_err());
     }
 
     #[test]

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes some minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// Takes about 40 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
 /// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Rounds; every contender runs once in each
-    #[arg(long, default_value_t = 3)]
+    /// Rounds; every contender runs once in each. A bound is owed over five
+    #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
     /// Seconds of each run
     #[arg(long, default_value_t = 3.0)]
@@ -37,6 +37,9 @@ pub(crate) struct Flags {
     /// fio's bare peak tool `t/io_uring` (default: the one named `io_uring` or `t_io_uring` on the PATH)
     #[arg(long, value_name = "PATH")]
     pub(crate) t_io_uring: Option<PathBuf>,
+    /// PostgreSQL's `pg_test_fsync` (default: on the PATH, or of the newest version under /usr/lib/postgresql)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pg_test_fsync: Option<PathBuf>,
     /// The `assay` binary (default: built beside this one)
     #[arg(long, value_name = "PATH")]
     pub(crate) assay: Option<PathBuf>,
@@ -55,14 +58,22 @@ pub(crate) enum Section {
     Xfs,
     /// The same of zram, a device that completes inside the call (root)
     Zram,
+    /// Processors, one to all: on files in memory, and on zram (root)
+    Processors,
+    /// Many sessions
+    Sessions,
     /// Updates: commits and flushes
     Updates,
+    /// Reads and updates beside as many reads and writes of fio
+    Mixed,
+    /// The redo log alone
+    Redo,
+    /// SQLite by our VFS beside its own
+    Sqlite,
     /// Full scans
     Scan,
     /// A disk group of five beside the same five disks driven directly
     Group,
-    /// Many sessions
-    Sessions,
     /// The lab around it: report, start-up, size, observers
     Lab,
     /// Reports over the size of their file
@@ -100,12 +111,20 @@ pub(crate) enum Work {
     Reads,
     /// Updates through the page engine.
     Updates,
+    /// Reads and updates through the page engine, half of each.
+    Mixed,
+    /// Commits of the page engine that change no page.
+    Redo,
     /// A write and a flush, one after the other.
     Flushes,
     /// Full scans through the page engine.
     Scan,
     /// Very many sessions on two workers.
     Sessions,
+    /// The bare loop on a target that moves nothing, once on each of its threads.
+    Null,
+    /// Random reads through the page engine on files in memory.
+    Memory,
 }
 
 /// How I/O is issued.

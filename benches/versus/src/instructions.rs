@@ -118,7 +118,7 @@ pub(crate) fn by_difference(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Option<f64>> {
     let limits = match contender.tool {
-        Tool::TIoUring { .. } => return Ok(None),
+        Tool::TIoUring { .. } | Tool::PgTestFsync(_) => return Ok(None),
         Tool::Fio(_) => [Limit::Requests(REQUESTS), Limit::Requests(2 * REQUESTS)],
         Tool::Ours(_) => [Limit::Seconds(SECONDS), Limit::Seconds(2.0 * SECONDS)],
     };

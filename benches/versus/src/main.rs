@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that cannot go on panics"))]
 
 mod accounts;
+mod bounds;
 mod child;
 mod contender;
 mod database;
@@ -24,11 +25,12 @@ mod side;
 mod stepped;
 mod undo;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use flags::{Command, Flags, Section};
 use places::Sizes;
 use sections::reads::{self, Kind};
-use sections::{Bench, Found, Owed, say};
+use sections::{Bench, Found, say};
+use std::path::Path;
 use std::process::ExitCode;
 use undo::Interrupt;
 
@@ -54,78 +56,66 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
     let scratch = tempfile::Builder::new()
         .prefix("assay-versus-")
         .tempdir_in(&flags.dir)?;
-    let bench = Bench {
+    let bench = bench(flags, scratch.path(), interrupt);
+    let mut found = Found::default();
+    for section in Section::value_variants().iter().copied() {
+        if !flags.only.is_empty() && !flags.only.contains(&section) {
+            continue;
+        }
+        bench.interrupt.check()?;
+        found.asked.push(section);
+        match one(&bench, section) {
+            Ok(part) => {
+                for table in &part.tables {
+                    println!("{}", table.markdown());
+                }
+                found.tables.extend(part.tables);
+                found.seen.extend(part.seen);
+            }
+            // A place that can't be had here is said to be missing, not left out in silence.
+            Err(error) => {
+                bench.interrupt.check()?;
+                say(&format!("{section:?} is left out: {error:#}"));
+                found.absent.push((section, format!("{error:#}")));
+            }
+        }
+    }
+    println!("{}", bounds::table(&found));
+    record::write(flags, &bench, &found)
+}
+
+/// What every section is told.
+fn bench(flags: &Flags, scratch: &Path, interrupt: Interrupt) -> Bench {
+    Bench {
         rounds: if flags.quick { 1 } else { flags.rounds.max(1) },
         seconds: if flags.quick { 1.5 } else { flags.seconds.max(1.5) },
         sizes: Sizes::of(flags.quick),
         quick: flags.quick,
-        scratch: scratch.path().to_owned(),
+        scratch: scratch.to_owned(),
         t_io_uring: flags.t_io_uring.clone().or_else(record::find_t_io_uring),
+        pg_test_fsync: flags.pg_test_fsync.clone().or_else(record::find_pg_test_fsync),
         assay: flags.assay.clone(),
         before: flags.before.clone(),
         counters: instructions::Counters::find(),
         interrupt,
-    };
-    let mut found = Found::default();
-    let wanted = |section: Section| flags.only.is_empty() || flags.only.contains(&section);
-    for section in [
-        Section::File,
-        Section::Xfs,
-        Section::Zram,
-        Section::Updates,
-        Section::Scan,
-        Section::Group,
-        Section::Sessions,
-        Section::Lab,
-        Section::Grows,
-    ] {
-        if wanted(section) {
-            bench.interrupt.check()?;
-            let part = match one(&bench, section) {
-                Ok(part) => part,
-                Err(error) => skipped(&bench, section, &error)?,
-            };
-            for table in &part.tables {
-                println!("{}", table.markdown());
-            }
-            found.tables.extend(part.tables);
-            found.owed.extend(part.owed);
-        }
     }
-    println!("{}", record::owed(&found.owed));
-    record::write(flags, &bench, &found)
 }
 
 fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
     let dir = &bench.scratch;
-    let (kind, place) = match section {
-        Section::File => (Kind::File, places::file(dir, bench.sizes.file)),
-        Section::Xfs => (Kind::Xfs, places::xfs(dir, bench.sizes, &bench.interrupt)),
-        Section::Zram => (Kind::Zram, places::zram(dir, bench.sizes.zram)),
-        Section::Updates => return sections::updates::run(bench),
-        Section::Scan => return sections::scan::run(bench),
-        Section::Group => return sections::group::run(bench),
-        Section::Sessions => return sections::sessions::run(bench),
-        Section::Lab => return sections::lab::run(bench),
-        Section::Grows => return sections::grows::run(bench),
-    };
-    match place {
-        Ok(place) => reads::run(bench, &place, kind),
-        Err(error) => skipped(bench, section, &error),
+    match section {
+        Section::File => reads::run(bench, &places::file(dir, bench.sizes.file)?, Kind::File),
+        Section::Xfs => reads::run(bench, &places::xfs(dir, bench.sizes, &bench.interrupt)?, Kind::Xfs),
+        Section::Zram => reads::run(bench, &places::zram(dir, bench.sizes.zram, 1)?, Kind::Zram),
+        Section::Processors => sections::processors::run(bench),
+        Section::Sessions => sections::sessions::run(bench),
+        Section::Updates => sections::updates::run(bench),
+        Section::Mixed => sections::mixed::run(bench),
+        Section::Redo => sections::redo::run(bench),
+        Section::Sqlite => sections::sqlite::run(bench),
+        Section::Scan => sections::scan::run(bench),
+        Section::Group => sections::group::run(bench),
+        Section::Lab => sections::lab::run(bench),
+        Section::Grows => sections::grows::run(bench),
     }
-}
-
-/// A place that can't be had here is said to be missing, not left out in silence.
-fn skipped(bench: &Bench, section: Section, error: &anyhow::Error) -> anyhow::Result<Found> {
-    bench.interrupt.check()?;
-    say(&format!("{section:?} is left out: {error:#}"));
-    Ok(Found {
-        tables: Vec::new(),
-        owed: vec![Owed {
-            what: format!("{section:?}"),
-            owed: "-".into(),
-            seen: format!("not measured here: {error:#}"),
-            met: None,
-        }],
-    })
 }

@@ -4,17 +4,20 @@
 //! out of scope. Prevents: a LUN that is sparse or cached below, and a zram device full of zeros, which reads
 //! nothing.
 
-use crate::database::Database;
+use crate::contender::{VERIFIED, arguments};
+use crate::database::{Database, Size};
 use crate::undo::{Interrupt, Undo, tool};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use diskgroup::{DiskSpec, FileSpec, Group, GroupSpec, Redundancy, Stripe};
 use std::path::{Path, PathBuf};
 use targets::{Access, FileId, OpenSpec, UringPort};
 
 const MIB: u64 = 1 << 20;
 const REDO_BYTES: u64 = 64 * MIB;
-/// Cache while loading, which writes past it.
+/// Cache while loading, which writes past it, and sessions, of which it has none.
 const LOAD_CACHE_MIB: u64 = 16;
+const LOAD_SESSIONS: u32 = 64;
+const BLOCK: u64 = 8192;
 /// Content of LUN files.
 const LUN_SEED: u64 = 1;
 /// Metadata of a group on each of its disks, and room to spare.
@@ -80,50 +83,119 @@ fn remove_later(undo: &mut Undo, path: &Path) {
     );
 }
 
-/// Loads a database of about `bytes` at `data`, its redo log at `redo`.
-fn load(
+/// A database that a place is to hold: about `bytes` of data.
+struct Wanted {
     words: String,
     data: PathBuf,
     redo: PathBuf,
     bytes: u64,
     redo_bytes: u64,
     workers: u32,
-    mut undo: Undo,
-) -> anyhow::Result<Place> {
+}
+
+/// Loads it.
+fn load(wanted: Wanted, mut undo: Undo) -> anyhow::Result<Place> {
+    let Wanted {
+        words,
+        data,
+        redo,
+        bytes,
+        redo_bytes,
+        workers,
+    } = wanted;
     if !data.starts_with("/dev") {
         remove_later(&mut undo, &data);
     }
     remove_later(&mut undo, &redo);
-    let pages = Database::pages_in(bytes);
-    Database::new(&data, &redo, pages, redo_bytes, workers, LOAD_CACHE_MIB).load()?;
+    let size = Size {
+        pages: Database::pages_in(bytes, workers),
+        redo_bytes,
+        workers,
+        cache_mib: LOAD_CACHE_MIB,
+        sessions: LOAD_SESSIONS,
+    };
+    Database::new(&data, &redo, size).load()?;
     Ok(Place {
         words,
         data,
         redo,
-        pages,
+        pages: size.pages,
         _undo: undo,
     })
 }
 
 /// A file on the disk under `dir`.
 pub(crate) fn file(dir: &Path, bytes: u64) -> anyhow::Result<Place> {
-    let words = format!("a fully written file of {} MiB on the disk, O_DIRECT", bytes / MIB);
-    load(
-        words,
-        dir.join("data"),
-        dir.join("redo"),
+    let wanted = Wanted {
+        words: format!("a fully written file of {} MiB on the disk, O_DIRECT", bytes / MIB),
+        data: dir.join("data"),
+        redo: dir.join("redo"),
         bytes,
-        REDO_BYTES,
-        1,
-        Undo::default(),
-    )
+        redo_bytes: REDO_BYTES,
+        workers: 1,
+    };
+    load(wanted, Undo::default())
 }
 
 /// A database of its own for a section, in files under `dir`.
-pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo: u64, workers: u32) -> anyhow::Result<Place> {
-    let (data, log) = (dir.join(format!("{name}-data")), dir.join(format!("{name}-redo")));
-    let words = format!("a database of {} MiB in a file on the disk, O_DIRECT", bytes / MIB);
-    load(words, data, log, bytes, redo, workers, Undo::default())
+pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo_bytes: u64, workers: u32) -> anyhow::Result<Place> {
+    let wanted = Wanted {
+        words: format!("a database of {} MiB in a file on the disk, O_DIRECT", bytes / MIB),
+        data: dir.join(format!("{name}-data")),
+        redo: dir.join(format!("{name}-redo")),
+        bytes,
+        redo_bytes,
+        workers,
+    };
+    load(wanted, Undo::default())
+}
+
+/// A file under `dir` that fio has written in full with a checksum in each block: what it can verify when it reads.
+pub(crate) fn verifiable(dir: &Path, bytes: u64, undo: &mut Undo) -> anyhow::Result<PathBuf> {
+    refuses_damage(dir, undo)?;
+    let path = dir.join("fio-verifiable");
+    remove_later(undo, &path);
+    lay(&path, bytes / BLOCK)?;
+    Ok(path)
+}
+
+fn lay(path: &Path, blocks: u64) -> anyhow::Result<()> {
+    let size = format!("--size={}", blocks * BLOCK);
+    fio_verifying(path, &["--rw=write", "--do_verify=0", "--end_fsync=1", &size])
+}
+
+/// One pass of fio over a file, with the flags by which it verifies.
+fn fio_verifying(path: &Path, more: &[&str]) -> anyhow::Result<()> {
+    let named = format!("--filename={}", path.display());
+    let mut args = arguments(&[
+        &["--name=pass", "--thread", "--direct=1", "--bs=8k"],
+        &["--ioengine=io_uring", "--iodepth=16"],
+        VERIFIED,
+        more,
+    ]);
+    args.push(named);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    tool("fio", &args).map(|_| ())
+}
+
+/// That fio verifies what it reads: it takes a file that it laid, and refuses it with one byte changed. A flag that it
+/// took and did nothing for would flatter it.
+fn refuses_damage(dir: &Path, undo: &mut Undo) -> anyhow::Result<()> {
+    const BLOCKS: u64 = 8;
+    let path = dir.join("fio-damaged");
+    remove_later(undo, &path);
+    lay(&path, BLOCKS)?;
+    let reads = ["--rw=read", "--readonly"];
+    fio_verifying(&path, &reads).context("fio verifies a file that it has just laid")?;
+    let mut bytes = std::fs::read(&path).context("read what fio has laid")?;
+    let last = bytes.last_mut().context("fio laid an empty file")?;
+    *last ^= 1;
+    std::fs::write(&path, &bytes).context("damage what fio has laid")?;
+    ensure!(
+        fio_verifying(&path, &reads).is_err(),
+        "fio reads a damaged block and says nothing: it does not verify here"
+    );
+    Ok(())
 }
 
 /// A LUN file, removed later.
@@ -238,19 +310,19 @@ pub(crate) fn xfs(dir: &Path, sizes: Sizes, interrupt: &Interrupt) -> anyhow::Re
         "a fully written file of {} MiB on XFS on a loop device with direct I/O on a LUN file written in full",
         sizes.file / MIB
     );
-    load(
+    let wanted = Wanted {
         words,
-        mount.join("data"),
-        dir.join("xfs-redo"),
-        sizes.file,
-        REDO_BYTES,
-        1,
-        undo,
-    )
+        data: mount.join("data"),
+        redo: dir.join("xfs-redo"),
+        bytes: sizes.file,
+        redo_bytes: REDO_BYTES,
+        workers: 1,
+    };
+    load(wanted, undo)
 }
 
 /// A zram device of its own, full of incompressible data, so that each read is a copy.
-pub(crate) fn zram(dir: &Path, bytes: u64) -> anyhow::Result<Place> {
+pub(crate) fn zram(dir: &Path, bytes: u64, workers: u32) -> anyhow::Result<Place> {
     root().map_err(anyhow::Error::msg)?;
     let control = Path::new("/sys/class/zram-control");
     if !control.exists() && tool("modprobe", &["zram"]).is_err() {
@@ -266,10 +338,16 @@ pub(crate) fn zram(dir: &Path, bytes: u64) -> anyhow::Result<Place> {
         Ok(std::fs::write("/sys/class/zram-control/hot_remove", &of)?)
     });
     std::fs::write(sys.join("disksize"), bytes.to_string()).context("size the zram device")?;
-    let words = format!(
-        "zram of {} MiB full of incompressible data: a device that completes inside the call, by a memory copy",
-        bytes / MIB
-    );
-    let device = PathBuf::from(format!("/dev/zram{number}"));
-    load(words, device, dir.join("zram-redo"), bytes, REDO_BYTES, 1, undo)
+    let wanted = Wanted {
+        words: format!(
+            "zram of {} MiB full of incompressible data: a device that completes inside the call, by a memory copy",
+            bytes / MIB
+        ),
+        data: PathBuf::from(format!("/dev/zram{number}")),
+        redo: dir.join(format!("zram{number}-redo")),
+        bytes,
+        redo_bytes: REDO_BYTES,
+        workers,
+    };
+    load(wanted, undo)
 }

@@ -1,11 +1,11 @@
-//! What is kept of a run: tables as Markdown with the command, the machine and the versions; and the table of what
-//! was owed.
+//! What is kept of a run: tables as Markdown with the command, the machine and the versions; and where tools are found
+//! that a run can do without.
 //!
 //! Prevents: figures whose machine, command or tool versions nobody remembers.
 
-use crate::figures::aligned;
+use crate::bounds;
 use crate::flags::Flags;
-use crate::sections::{Bench, Found, Owed, say};
+use crate::sections::{Bench, Found, say};
 use crate::undo::tool;
 use anyhow::Context;
 use std::fmt::Write;
@@ -19,26 +19,23 @@ pub(crate) fn find_t_io_uring() -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Owed, seen, met.
-pub(crate) fn owed(lines: &[Owed]) -> String {
-    let mut rows = vec![["what", "owed", "seen", "met"].map(String::from).to_vec()];
-    for line in lines {
-        let met = match line.met {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "-",
-        };
-        rows.push(vec![
-            line.what.clone(),
-            line.owed.clone(),
-            line.seen.clone(),
-            met.into(),
-        ]);
-    }
-    format!(
-        "## Owed and seen\n\nMedian (lowest-highest) over the rounds; a line is met by its median.\n\n{}",
-        aligned(&rows)
-    )
+/// PostgreSQL's test of flushes: on the PATH, or of the newest version where Debian puts them.
+pub(crate) fn find_pg_test_fsync() -> Option<PathBuf> {
+    const NAME: &str = "pg_test_fsync";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|dir| dir.join(NAME));
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|entry| {
+            Some((
+                entry.file_name().to_str()?.parse::<u32>().ok()?,
+                entry.path().join("bin").join(NAME),
+            ))
+        })
+        .collect();
+    versions.sort();
+    let newest_first = versions.into_iter().rev().map(|(_, path)| path);
+    on_path.chain(newest_first).find(|candidate| candidate.is_file())
 }
 
 /// Writes the run where the flags say, if it is one to keep.
@@ -51,7 +48,7 @@ pub(crate) fn write(flags: &Flags, bench: &Bench, found: &Found) -> anyhow::Resu
     };
     std::fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
     let mut text = head(flags, bench);
-    let _ = writeln!(text, "{}", owed(&found.owed));
+    let _ = writeln!(text, "{}", bounds::table(found));
     for table in &found.tables {
         text.push_str(&table.markdown());
     }
@@ -92,12 +89,35 @@ fn machine_kind() -> String {
 }
 
 fn head(flags: &Flags, bench: &Bench) -> String {
+    let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
+    let mut text = format!("# {date}, {}\n\n```\n{}\n```\n\n", machine_kind(), command(flags));
+    for (what, fact) in host().into_iter().chain(tools(bench)) {
+        let _ = writeln!(text, "* {what}: {fact}");
+    }
+    let _ = writeln!(
+        text,
+        "\nCPU is sampled from outside, in the same way for both sides, from 0.5 s after a loop began to 0.3 s \
+         before its end: process = all threads of the tool, system = all processors that were not idle, kernel \
+         threads included (whatever else the machine did is in it too). Instructions: {}.\n",
+        bench.counters.words()
+    );
+    text
+}
+
+/// The first line that a program prints.
+fn version(program: &str, args: &[&str]) -> String {
+    tool(program, args).map_or(MISSING.into(), |text| {
+        text.lines().next().unwrap_or("").trim().to_string()
+    })
+}
+
+const MISSING: &str = "not found";
+
+/// What is known of a run.
+type Facts = Vec<(&'static str, String)>;
+
+fn host() -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
-    let version = |program: &str, args: &[&str]| {
-        tool(program, args).map_or("not found".into(), |text| {
-            text.lines().next().unwrap_or("").trim().to_string()
-        })
-    };
     let info = read("/proc/cpuinfo");
     let model = info
         .lines()
@@ -109,16 +129,7 @@ fn head(flags: &Flags, bench: &Bench) -> String {
         .and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
     let load = read("/proc/loadavg");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-    let mut text = format!("# {date}, {}\n\n```\n{}\n```\n\n", machine_kind(), command(flags));
-    let facts = [
-        (
-            "rounds and seconds",
-            format!(
-                "{} rounds, {} s a run, order changed each round",
-                bench.rounds, bench.seconds
-            ),
-        ),
+    vec![
         (
             "processors",
             format!("{cores} of {}", model.unwrap_or("unknown kind").trim()),
@@ -132,34 +143,34 @@ fn head(flags: &Flags, bench: &Bench) -> String {
             "load average at the end",
             load.split(' ').take(3).collect::<Vec<_>>().join(" "),
         ),
-        ("fio", version("fio", &["--version"])),
+    ]
+}
+
+fn tools(bench: &Bench) -> Facts {
+    let source = ["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"];
+    let peak = match bench.t_io_uring {
+        Some(_) => "found; it tells no version",
+        None => MISSING,
+    };
+    let flushes = match &bench.pg_test_fsync {
+        Some(path) => version(&path.display().to_string(), &["--version"]),
+        None => MISSING.into(),
+    };
+    vec![
         (
-            "t/io_uring",
-            bench
-                .t_io_uring
-                .as_ref()
-                .map_or("not found".into(), |_| "found; it tells no version".into()),
-        ),
-        ("rustc", version("rustc", &["--version"])),
-        (
-            "source",
-            version(
-                "git",
-                &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"],
+            "rounds and seconds",
+            format!(
+                "{} rounds, {} s a run, order changed each round",
+                bench.rounds, bench.seconds
             ),
         ),
-    ];
-    for (what, fact) in facts {
-        let _ = writeln!(text, "* {what}: {fact}");
-    }
-    let _ = writeln!(
-        text,
-        "\nCPU is sampled from outside, in the same way for both sides, from 0.5 s after a loop began to 0.3 s \
-         before its end: process = all threads of the tool, system = all processors that were not idle, kernel \
-         threads included (whatever else the machine did is in it too). Instructions: {}.\n",
-        bench.counters.words()
-    );
-    text
+        ("fio", version("fio", &["--version"])),
+        ("t/io_uring", peak.into()),
+        ("pg_test_fsync", flushes),
+        ("SQLite", "the one in assay, on both sides".into()),
+        ("rustc", version("rustc", &["--version"])),
+        ("source", version("git", &source)),
+    ]
 }
 
 /// The exact command.

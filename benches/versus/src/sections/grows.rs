@@ -6,6 +6,7 @@
 //! for one form only.
 
 use super::{Bench, Found, say};
+use crate::bounds::Due;
 use crate::contender::Row;
 use crate::figures::{Column, Table};
 use crate::flags::Cost;
@@ -50,8 +51,6 @@ const BASE_QUICK: Size = Size {
     phases: 4,
     blocks: 4,
 };
-/// Twice as much twice, and what a start costs is in the first as well.
-const FOURFOLD_MAX: f64 = 4.2;
 const RUNS_MANY: u32 = 10_000;
 
 /// A result file and its study, and what they are called.
@@ -247,21 +246,18 @@ fn owed(mut table: Table, files: &[Sized], bench: &Bench) -> Found {
             let (large, small) = (named("", form, large), named("", form, base));
             for (key, head) in [("cpu_ms", "CPU"), ("mib", "memory")] {
                 let seen = table.ratio(head, &large, &small, key);
-                let line = format!("grows: {} of four times the {what}, {head}, times", form.name());
-                found.owe(&line, "at most 4.2", seen, 2, |times| times <= FOURFOLD_MAX);
+                found.see_of(
+                    Due::GrowsFourfold,
+                    &format!("{what}, {head} of the {}", form.name()),
+                    seen,
+                );
             }
         }
     }
     for file in files.iter().filter(|file| runs(file.size) == RUNS_MANY) {
-        let ms = table.figure(&named("", Form::Screen, file), "ms");
-        found.owe("grows: report of 10,000 phase runs, ms", "below 2,000", ms, 0, |ms| {
-            ms < 2000.0
-        });
-        found.show(
-            "grows: page of 10,000 phase runs, ms",
-            table.figure(&named("", Form::Page, file), "ms"),
-            0,
-        );
+        let ms = |form| table.figure(&named("", form, file), "ms");
+        found.see(Due::GrowsScreen, ms(Form::Screen));
+        found.see(Due::GrowsPage, ms(Form::Page));
     }
     if bench.before.is_some() {
         for form in FORMS {

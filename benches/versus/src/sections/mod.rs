@@ -4,13 +4,19 @@
 pub(crate) mod group;
 pub(crate) mod grows;
 pub(crate) mod lab;
+pub(crate) mod mixed;
+pub(crate) mod processors;
 pub(crate) mod reads;
+pub(crate) mod redo;
 pub(crate) mod scan;
 pub(crate) mod sessions;
+pub(crate) mod sqlite;
 pub(crate) mod updates;
 
-use crate::contender::Contender;
+use crate::bounds::{Due, Seen};
+use crate::contender::{Contender, Row, Tool};
 use crate::figures::{Column, Spread, Table};
+use crate::flags::Section;
 use crate::instructions::Counters;
 use crate::places::Sizes;
 use crate::undo::Interrupt;
@@ -28,6 +34,7 @@ pub(crate) struct Bench {
     /// A directory of this run, on the disk in question.
     pub(crate) scratch: PathBuf,
     pub(crate) t_io_uring: Option<PathBuf>,
+    pub(crate) pg_test_fsync: Option<PathBuf>,
     pub(crate) assay: Option<PathBuf>,
     /// An earlier one.
     pub(crate) before: Option<PathBuf>,
@@ -42,49 +49,26 @@ impl Bench {
     }
 }
 
-/// One line of what was owed.
-pub(crate) struct Owed {
-    pub(crate) what: String,
-    pub(crate) owed: String,
-    pub(crate) seen: String,
-    /// `None`: not measured here.
-    pub(crate) met: Option<bool>,
-}
-
-/// A figure that was asked for without a bound.
-pub(crate) const SHOWN: &str = "shown";
-
-/// What a section found.
+/// What sections found.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) tables: Vec<Table>,
-    pub(crate) owed: Vec<Owed>,
+    pub(crate) seen: Vec<Seen>,
+    /// Sections that were to run.
+    pub(crate) asked: Vec<Section>,
+    /// Of them those that could not, and why.
+    pub(crate) absent: Vec<(Section, String)>,
 }
 
 impl Found {
-    /// A line that is met when the median is.
-    pub(crate) fn owe(
-        &mut self,
-        what: &str,
-        owed: &str,
-        seen: Option<Spread>,
-        digits: usize,
-        met: impl Fn(f64) -> bool,
-    ) {
-        self.owed.push(Owed {
-            what: what.into(),
-            owed: owed.into(),
-            seen: seen.map_or("not measured here".into(), |s| s.words(digits)),
-            met: seen.map(|s| met(s.median)),
-        });
+    /// What was seen of a line; nothing where it was not measured.
+    pub(crate) fn see(&mut self, due: Due, seen: Option<Spread>) {
+        self.see_of(due, "", seen);
     }
 
-    /// A figure without a bound.
-    pub(crate) fn show(&mut self, what: &str, seen: Option<Spread>, digits: usize) {
-        self.owe(what, SHOWN, seen, digits, |_| true);
-        if let Some(last) = self.owed.last_mut() {
-            last.met = None;
-        }
+    /// The same of one of several that the line stands for.
+    pub(crate) fn see_of(&mut self, due: Due, of: &str, seen: Option<Spread>) {
+        self.seen.extend(seen.map(|spread| Seen::new(due, of, spread)));
     }
 }
 
@@ -121,9 +105,13 @@ pub(crate) fn interleaved(
     Ok(table)
 }
 
-fn run_one(bench: &Bench, contender: &Contender) -> anyhow::Result<crate::contender::Row> {
+/// One run of one contender, and again where it came too late.
+fn run_one(bench: &Bench, contender: &Contender) -> anyhow::Result<Row> {
     let scratch: &Path = &bench.scratch;
-    let run = || crate::child::run(contender, bench.seconds, scratch, &bench.counters, &bench.interrupt);
+    let run = || match contender.tool {
+        Tool::PgTestFsync(_) => crate::child::flush_rate(contender, bench.seconds, scratch, &bench.interrupt),
+        _ => crate::child::run(contender, bench.seconds, scratch, &bench.counters, &bench.interrupt),
+    };
     for _ in 1..ATTEMPTS {
         match run() {
             Ok(row) => return Ok(row),
@@ -136,7 +124,7 @@ fn run_one(bench: &Bench, contender: &Contender) -> anyhow::Result<crate::conten
     run()
 }
 
-fn words(row: &crate::contender::Row, columns: &[Column]) -> String {
+fn words(row: &Row, columns: &[Column]) -> String {
     let each = columns.iter().filter_map(|column| {
         let value = row.get(column.key)?;
         Some(format!(

@@ -1,11 +1,14 @@
 //! Random 8 KiB reads: our bare ring, bare `pread` and page engine beside fio and its bare peak tool, on one place.
 
 use super::{Bench, Found, interleaved, say};
-use crate::contender::{Contender, Fio, REGISTERED, TUNED, Tool, side};
+use crate::bounds::Due;
+use crate::contender::{Contender, Fio, REGISTERED, TUNED, Tool, VERIFIED, arguments, side};
 use crate::figures::{Column, Table};
 use crate::flags::{Method, Side, Work};
 use crate::instructions::{Counters, by_difference, by_steps};
-use crate::places::Place;
+use crate::places::{self, Place};
+use crate::undo::Undo;
+use std::path::Path;
 
 const DEPTH: u32 = 64;
 const COLUMNS: &[Column] = &[
@@ -67,6 +70,7 @@ const PSYNC: &str = "fio psync, depth 1";
 const LIBAIO: &str = "fio libaio";
 const URING: &str = "fio io_uring registered";
 const URING_TUNED: &str = "fio io_uring tuned";
+const URING_VERIFIED: &str = "fio io_uring tuned, verify=crc32c";
 const PEAK: &str = "fio's t/io_uring";
 
 /// What kind of place it is: decides what is owed there.
@@ -91,16 +95,24 @@ fn pread(side: &mut Side) {
     side.sessions = 1;
 }
 
-fn fio(place: &Place, engine: &'static str, depth: u32, more: &'static [&'static str]) -> Fio {
+fn uring(place: &Place, more: &[&[&str]]) -> Fio {
     Fio {
-        data: place.data.clone(),
-        rw: "randread",
-        block: "8k",
-        engine,
-        depth,
-        jobs: 1,
-        more,
+        more: arguments(more),
+        ..Fio::new(&place.data, "randread", "io_uring", DEPTH)
     }
+}
+
+/// Reads a second that a run is prepared for: one that reads more ends early, and that is an error.
+const READS_MAX: f64 = 1e6;
+
+/// Tuned as the other, on a file as long that fio has laid.
+fn uring_verified(laid: &Path, place: &Place, seconds: f64) -> anyhow::Result<Fio> {
+    let bytes = std::fs::metadata(laid)?.len();
+    Ok(Fio {
+        data: laid.to_owned(),
+        times: (seconds * READS_MAX * 8192.0 / bytes as f64).ceil() as usize,
+        ..uring(place, &[TUNED, VERIFIED])
+    })
 }
 
 /// Who takes part where: what is owed on a place, and who it is owed against.
@@ -109,11 +121,11 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
     pread(&mut bare_pread);
     let mut all = vec![
         Contender::ours(RING, side(Work::Bare, &place.data)),
-        Contender::fio(URING, fio(place, "io_uring", DEPTH, REGISTERED)),
+        Contender::fio(URING, uring(place, &[REGISTERED])),
         Contender::ours(ENGINE, engine(place, |_| ())),
-        Contender::fio(URING_TUNED, fio(place, "io_uring", DEPTH, TUNED)),
+        Contender::fio(URING_TUNED, uring(place, &[TUNED])),
         Contender::ours(PREAD, bare_pread),
-        Contender::fio(PSYNC, fio(place, "psync", 1, &[])),
+        Contender::fio(PSYNC, Fio::new(&place.data, "randread", "psync", 1)),
     ];
     if let Some(path) = &bench.t_io_uring {
         all.push(Contender {
@@ -126,7 +138,8 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
         });
     }
     if kind != Kind::Zram {
-        all.push(Contender::fio(LIBAIO, fio(place, "libaio", DEPTH, &[])));
+        let libaio = Fio::new(&place.data, "randread", "libaio", DEPTH);
+        all.push(Contender::fio(LIBAIO, libaio));
     }
     if kind != Kind::Xfs {
         all.push(Contender::ours(
@@ -148,9 +161,20 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
     all
 }
 
+const VERIFIED_NOTE: &str = "With verify=crc32c fio reads a file as long on the same disk, which it has laid itself \
+     with a checksum in each block, and checks every block that it reads. That it refuses a damaged one was tried.";
+
 /// Runs the table of one place.
 pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Found> {
-    let contenders = contenders(place, bench, kind);
+    let mut contenders = contenders(place, bench, kind);
+    let mut undo = Undo::default();
+    if kind == Kind::File {
+        let bytes = std::fs::metadata(&place.data)?.len();
+        let laid = places::verifiable(&bench.scratch, bytes, &mut undo)?;
+        let verified = uring_verified(&laid, place, bench.seconds)?;
+        // Beside the verified engine.
+        contenders.insert(3, Contender::fio(URING_VERIFIED, verified));
+    }
     let title = match kind {
         Kind::File => "Random 8 KiB reads: file",
         Kind::Xfs => "Random 8 KiB reads: XFS on loop",
@@ -170,6 +194,9 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
             place.words
         ),
     );
+    if kind == Kind::File {
+        table.notes.insert(1, VERIFIED_NOTE.into());
+    }
     let mut found = Found::default();
     ratios(&mut table, kind, &mut found);
     found.tables.push(table);
@@ -208,6 +235,7 @@ const RATIOS: &[(&str, &str, &str, &str)] = &[
     ("rate", RING, PEAK, RATE),
     ("rate", ENGINE, URING, RATE),
     ("rate", ENGINE, URING_TUNED, RATE),
+    ("rate", ENGINE, URING_VERIFIED, RATE),
     ("rate", ENGINE_16, URING, RATE),
     ("rate", ENGINE, ENGINE_OFF, RATE),
     ("rate", PREAD, PSYNC, RATE),
@@ -217,185 +245,72 @@ const RATIOS: &[(&str, &str, &str, &str)] = &[
     ("process CPU", RING, PEAK, PROCESS),
     ("process CPU", RING, URING, PROCESS),
     ("process CPU", RING, URING_TUNED, PROCESS),
+    ("process CPU", ENGINE, URING_VERIFIED, PROCESS),
+    ("process CPU", ENGINE_OFF, URING_TUNED, PROCESS),
     ("process CPU", ENGINE, URING_TUNED, PROCESS),
+    ("process CPU", ENGINE, ENGINE_OFF, PROCESS),
+    ("process CPU", URING_VERIFIED, URING_TUNED, PROCESS),
     ("process CPU", ENGINE_16, URING_TUNED, PROCESS),
     ("process CPU", PREAD, PSYNC, PROCESS),
     ("system CPU", RING, PEAK, SYSTEM),
     ("system CPU", RING, URING, SYSTEM),
     ("system CPU", RING, URING_TUNED, SYSTEM),
+    ("system CPU", ENGINE, URING_VERIFIED, SYSTEM),
+    ("system CPU", ENGINE_OFF, URING_TUNED, SYSTEM),
     ("system CPU", ENGINE, URING_TUNED, SYSTEM),
     ("system CPU", ENGINE_16, URING_TUNED, SYSTEM),
 ];
 
-/// A ratio with its bound.
-struct Due {
-    what: &'static str,
-    owed: &'static str,
-    ours: &'static str,
-    theirs: &'static str,
-    key: &'static str,
-    met: fn(f64) -> bool,
-}
+/// A ratio that a line of what is owed stands for: line, ours, theirs, column.
+type Ratio = (Due, &'static str, &'static str, &'static str);
 
-const fn due(
-    what: &'static str,
-    (ours, theirs, key): (&'static str, &'static str, &'static str),
-    owed: &'static str,
-    met: fn(f64) -> bool,
-) -> Due {
-    Due {
-        what,
-        owed,
-        ours,
-        theirs,
-        key,
-        met,
-    }
-}
-
-fn near(ratio: f64) -> bool {
-    (ratio - 1.0).abs() <= 0.03
-}
-
-fn same(ratio: f64) -> bool {
-    ratio >= 0.97
-}
-
-fn below_one(ratio: f64) -> bool {
-    ratio < 1.0
-}
-
-fn at_peak(ratio: f64) -> bool {
-    ratio <= 1.05
-}
-
-fn kept(ratio: f64) -> bool {
-    ratio >= 0.9
-}
-
-const NEAR: &str = "within 3 %";
-const SAME: &str = "the same: at least 0.97";
-const BELOW: &str = "below 1";
-const AT_PEAK: &str = "at most 1.05";
-
-const DUE_ON_FILE: &[Due] = &[
-    due(
-        "bare ring, rate against fio registered",
-        (RING, URING, RATE),
-        NEAR,
-        near,
-    ),
-    due(
-        "page engine, rate against fio registered",
-        (ENGINE, URING, RATE),
-        NEAR,
-        near,
-    ),
-    due(
-        "page engine, rate against fio tuned",
-        (ENGINE, URING_TUNED, RATE),
-        SAME,
-        same,
-    ),
-    due(
-        "bare ring, process CPU against t/io_uring",
-        (RING, PEAK, PROCESS),
-        AT_PEAK,
-        at_peak,
-    ),
-    due(
-        "bare ring, system CPU against t/io_uring",
-        (RING, PEAK, SYSTEM),
-        AT_PEAK,
-        at_peak,
-    ),
-    due(
-        "page engine, process CPU against fio tuned",
-        (ENGINE, URING_TUNED, PROCESS),
-        BELOW,
-        below_one,
-    ),
-    due(
-        "page engine, system CPU against fio tuned",
-        (ENGINE, URING_TUNED, SYSTEM),
-        BELOW,
-        below_one,
-    ),
+const ON_FILE: &[Ratio] = &[
+    (Due::FileRingRate, RING, URING, RATE),
+    (Due::FileEngineRate, ENGINE, URING, RATE),
+    (Due::FileEngineTunedRate, ENGINE, URING_TUNED, RATE),
+    (Due::FileRingPeak, RING, PEAK, PROCESS),
+    (Due::FileRingPeakSystem, RING, PEAK, SYSTEM),
+    (Due::FileBothVerify, ENGINE, URING_VERIFIED, PROCESS),
+    (Due::FileBothVerifySystem, ENGINE, URING_VERIFIED, SYSTEM),
+    (Due::FileBothVerifyRate, ENGINE, URING_VERIFIED, RATE),
+    (Due::FileNeitherVerifies, ENGINE_OFF, URING_TUNED, PROCESS),
+    (Due::FileNeitherVerifiesSystem, ENGINE_OFF, URING_TUNED, SYSTEM),
+    (Due::FileOursVerifies, ENGINE, URING_TUNED, PROCESS),
+    (Due::FileOursVerifiesSystem, ENGINE, URING_TUNED, SYSTEM),
 ];
-const DUE_ON_XFS: &[Due] = &[
-    due(
-        "bare ring, rate against fio registered",
-        (RING, URING, RATE),
-        SAME,
-        same,
-    ),
-    due(
-        "bare ring, system CPU against fio registered",
-        (RING, URING, SYSTEM),
-        BELOW,
-        below_one,
-    ),
-    due(
-        "page engine, rate against fio tuned",
-        (ENGINE, URING_TUNED, RATE),
-        SAME,
-        same,
-    ),
+const ON_XFS: &[Ratio] = &[
+    (Due::XfsRingRate, RING, URING, RATE),
+    (Due::XfsRingSystem, RING, URING, SYSTEM),
+    (Due::XfsEngineTunedRate, ENGINE, URING_TUNED, RATE),
 ];
-const DUE_ON_ZRAM: &[Due] = &[
-    due(
-        "engine by pread, verification off, rate against the bare pread loop",
-        (ENGINE_PREAD_OFF, PREAD, RATE),
-        "at least 0.9",
-        kept,
-    ),
-    due(
-        "bare pread, process CPU against fio psync",
-        (PREAD, PSYNC, PROCESS),
-        BELOW,
-        below_one,
-    ),
+const ON_ZRAM: &[Ratio] = &[
+    (Due::ZramEngineOff, ENGINE_PREAD_OFF, PREAD, RATE),
+    (Due::ZramPread, PREAD, PSYNC, PROCESS),
+    (Due::ZramVerified, ENGINE_PREAD, ENGINE_PREAD_OFF, RATE),
+];
+const INSTRUCTIONS: &[(Due, &str)] = &[
+    (Due::FileRingInstructions, RING),
+    (Due::FileEngineInstructions, ENGINE),
+    (Due::FileEngine16Instructions, ENGINE_16),
+    (Due::FileEngineOffInstructions, ENGINE_OFF),
 ];
 
 fn ratios(table: &mut Table, kind: Kind, found: &mut Found) {
     for (head, ours, theirs, key) in RATIOS {
         table.ratio(head, ours, theirs, key);
     }
-    let (on, dues) = match kind {
-        Kind::File => ("file", DUE_ON_FILE),
-        Kind::Xfs => ("XFS on loop", DUE_ON_XFS),
-        Kind::Zram => ("zram", DUE_ON_ZRAM),
-    };
     if kind == Kind::File {
-        let count = |name| {
-            table
-                .figure(name, "stepped")
-                .or_else(|| table.figure(name, "user_instr"))
-        };
-        found.owe(
-            "file: bare ring, user instructions per read",
-            "at most 150",
-            count(RING),
-            0,
-            |v| v <= 150.0,
-        );
-        let what = "file: page engine, verified, user instructions per read";
-        found.owe(what, "at most 2,000", count(ENGINE), 0, |v| v <= 2000.0);
-        let what = "file: the same, 16 pages an operation";
-        found.show(what, count(ENGINE_16), 0);
-        let what = "file: the same, verification off";
-        found.show(what, count(ENGINE_OFF), 0);
+        for (due, name) in INSTRUCTIONS {
+            let stepped = table.figure(name, "stepped");
+            found.see(*due, stepped.or_else(|| table.figure(name, "user_instr")));
+        }
     }
-    for due in dues {
-        let seen = table.over(due.ours, due.theirs, due.key);
-        found.owe(&format!("{on}: {}", due.what), due.owed, seen, 3, due.met);
-    }
-    if kind == Kind::Zram {
-        let cost = table.over(ENGINE_PREAD, ENGINE_PREAD_OFF, RATE);
-        found.show(
-            "zram: engine by pread, verified, rate against verification off",
-            cost,
-            3,
-        );
+    let due = match kind {
+        Kind::File => ON_FILE,
+        Kind::Xfs => ON_XFS,
+        Kind::Zram => ON_ZRAM,
+    };
+    for (due, ours, theirs, key) in due {
+        found.see(*due, table.over(ours, theirs, key));
     }
 }

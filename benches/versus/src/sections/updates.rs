@@ -5,11 +5,13 @@
 //! overwrites blocks of a file written in full. Prevents: a commit rate that leaves out the flush.
 
 use super::{Bench, Found, interleaved};
-use crate::contender::{Contender, Fio, side};
-use crate::figures::{Column, Spread, Table};
+use crate::bounds::Due;
+use crate::contender::{Contender, Fio, arguments, side};
+use crate::figures::{Column, Table};
 use crate::flags::{Side, Work};
 use crate::places::{self, Place};
 use crate::undo::Undo;
+use std::path::Path;
 
 const SESSIONS: [u32; 4] = [1, 8, 64, 512];
 const REDO_BYTES: u64 = 256 << 20;
@@ -71,7 +73,16 @@ fn theirs(jobs: u32) -> String {
     format!("fio write + fdatasync, jobs: {jobs}")
 }
 
-fn contenders(place: &Place, plain: &std::path::Path) -> Vec<Contender> {
+/// Jobs that each overwrite 8 KiB at a random place and flush it.
+pub(super) fn write_and_sync(plain: &Path, jobs: u32) -> Fio {
+    Fio {
+        jobs,
+        more: arguments(&[&["--fdatasync=1"]]),
+        ..Fio::new(plain, "randwrite", "psync", 1)
+    }
+}
+
+fn contenders(place: &Place, plain: &Path) -> Vec<Contender> {
     let mut all = vec![Contender::ours(TARGET, side(Work::Flushes, plain))];
     for count in SESSIONS {
         let own = Side {
@@ -82,16 +93,7 @@ fn contenders(place: &Place, plain: &std::path::Path) -> Vec<Contender> {
             ..side(Work::Updates, &place.data)
         };
         all.push(Contender::ours(&ours(count), own));
-        let fio = Fio {
-            data: plain.to_owned(),
-            rw: "randwrite",
-            block: "8k",
-            engine: "psync",
-            depth: 1,
-            jobs: count,
-            more: &["--fdatasync=1"],
-        };
-        all.push(Contender::fio(&theirs(count), fio));
+        all.push(Contender::fio(&theirs(count), write_and_sync(plain, count)));
     }
     all
 }
@@ -123,29 +125,16 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
 fn ratios(table: &mut Table, found: &mut Found) {
     for count in SESSIONS {
         let (a, b) = (ours(count), theirs(count));
+        let of = format!("{count} sessions");
         let rate = table.ratio("rate", &a, &b, "iops");
+        found.see_of(Due::UpdatesRate, &of, rate);
         let cpu = table.ratio("system CPU", &a, &b, "system_us");
-        let what = format!("updates: {count} sessions, commits/s against fio's");
-        found.show(&what, rate, 2);
-        let what = format!("updates: {count} sessions, system CPU per commit against fio's");
-        found.show(&what, cpu, 2);
+        found.see_of(Due::UpdatesSystem, &of, cpu);
     }
     let flush = table.ratio("rate", &ours(1), TARGET, "iops");
-    found.show("updates: one session against the target's own flush rate", flush, 2);
-    let each: Vec<Option<Spread>> = SESSIONS
-        .iter()
-        .map(|count| table.figure(&ours(*count), "commits_per_flush"))
-        .collect();
-    let medians: Option<Vec<f64>> = each.iter().map(|spread| spread.map(|s| s.median)).collect();
-    let grows = medians
-        .as_ref()
-        .map(|m| m.windows(2).all(|pair| pair[1] > pair[0] * 1.2));
-    found.owed.push(super::Owed {
-        what: "updates: commits per flush at 1, 8, 64, 512 sessions".into(),
-        owed: "grows".into(),
-        seen: medians.map_or("not measured here".into(), |m| {
-            m.iter().map(|v| format!("{v:.1}")).collect::<Vec<_>>().join(", ")
-        }),
-        met: grows,
-    });
+    found.see(Due::UpdatesTarget, flush);
+    for pair in SESSIONS.windows(2) {
+        let grown = table.ratio("commits per flush", &ours(pair[1]), &ours(pair[0]), "commits_per_flush");
+        found.see_of(Due::UpdatesGroup, &format!("{} sessions", pair[1]), grown);
+    }
 }

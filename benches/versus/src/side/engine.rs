@@ -1,16 +1,21 @@
-//! The page engine on a database that the parent has loaded: random reads, updates, scans.
+//! The page engine on a database that the parent has loaded: random reads, updates, commits alone, scans.
 //!
-//! Each opens the database, says `go`, drives one operation on one worker, and gives counts of the engine's own over
-//! the time of the loop.
+//! Each opens the database on the port that a study has, says `go`, drives its operations, and gives counts of the
+//! engine's own over the time of the loop.
 
+use super::port::StudyPort;
 use super::{Figures, go};
-use crate::database::{self, Database};
-use crate::flags::{Method, Side};
+use crate::database::{self, Database, Engine};
+use crate::flags::Side;
 use anyhow::{Context, ensure};
 use hdrhistogram::Histogram;
-use pages::{Counters, Instance, RandomWork, ScanWork};
-use targets::{Port, PsyncPort, UringPort};
-use workloads::{Operation, Outcome, Pacing};
+use pages::{Counters, RandomOperation, RandomWork, RedoWork, ScanWork};
+use workloads::{Outcome, Pacing};
+
+/// Share of updates where reads and updates are mixed.
+const MIXED_UPDATE_PCT: u32 = 50;
+/// Redo of a commit that changes no page: with the head of its batch a block of 8 KiB, as the others write and flush.
+const COMMIT_BYTES: u32 = 8192 - 48;
 
 pub(crate) fn random_work(side: &Side, update_pct: u32) -> RandomWork {
     RandomWork {
@@ -38,29 +43,26 @@ fn pacing(side: &Side) -> Pacing {
 }
 
 /// Opens the database of this side.
-fn database(side: &Side) -> anyhow::Result<Database> {
+pub(super) fn open(side: &Side) -> anyhow::Result<Engine> {
     let redo = side.redo.as_ref().context("a database has a redo log: give --redo")?;
-    Database::there(side, redo)
+    Database::there(side, redo)?.open(side.method)
 }
 
 pub(crate) fn reads(side: &Side) -> anyhow::Result<Figures> {
-    let database = database(side)?;
-    match side.method {
-        Method::Ring => reads_of(database.open(UringPort::open)?, side),
-        Method::Pread => reads_of(database.open(PsyncPort::open)?, side),
-    }
+    reads_of(open(side)?, side)
 }
 
-fn reads_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<Figures> {
+/// Random reads through an engine, whatever it is on.
+pub(super) fn reads_of(mut engine: Engine, side: &Side) -> anyhow::Result<Figures> {
     if side.unverified {
-        instance.skip_verification();
+        engine.skip_verification();
     }
-    let before = instance.counters();
-    let mut operations = instance.random(&random_work(side, 0), side.seed)?;
+    let before = engine.counters();
+    let mut operations = engine.random(&random_work(side, 0), side.seed)?;
     go()?;
-    let outcome = workloads::drive(&mut operations[0], &pacing(side), side.seed)?;
+    let outcome = together(&mut operations, side)?;
     drop(operations);
-    let counts = instance.counters() - before;
+    let counts = engine.counters() - before;
     ensure!(
         side.unverified || counts.verified_pages == counts.physical_reads,
         "{counts:?}"
@@ -68,10 +70,7 @@ fn reads_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<F
     let mut figures = vec![
         ("iops", per_second(counts.physical_reads, &outcome)),
         ("requests", counts.physical_reads as f64),
-        (
-            "hit_share",
-            counts.cache_hits as f64 / counts.logical_reads.max(1) as f64,
-        ),
+        ("hit_pct", hit_pct(&counts)),
     ];
     // An operation of several pages has a latency of its own, which is not a read's.
     if side.work_unit == 1 {
@@ -80,28 +79,68 @@ fn reads_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<F
     Ok(figures)
 }
 
-pub(crate) fn updates(side: &Side) -> anyhow::Result<Figures> {
-    let database = database(side)?;
-    match side.method {
-        Method::Ring => updates_of(database.open(UringPort::open)?, side),
-        Method::Pread => updates_of(database.open(PsyncPort::open)?, side),
-    }
+/// Percent of the pages that were looked for and found in the cache, or on their way into it.
+pub(super) fn hit_pct(counts: &Counters) -> f64 {
+    100.0 * counts.cache_hits as f64 / counts.logical_reads.max(1) as f64
 }
 
-fn updates_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<Figures> {
-    warm(&mut instance)?;
-    let before = instance.counters();
-    let mut operations = instance.random(&random_work(side, 100), side.seed)?;
-    let operation = &mut operations[0];
+pub(crate) fn updates(side: &Side) -> anyhow::Result<Figures> {
+    let mut engine = open(side)?;
+    warm(&mut engine)?;
+    let mut operations = engine.random(&random_work(side, 100), side.seed)?;
+    let figures = committing(&mut operations[0], side, "update")?;
+    drop(operations);
+    engine.checkpoint()?;
+    Ok(figures)
+}
+
+/// Commits that change no page: the redo log alone.
+pub(crate) fn redo(side: &Side) -> anyhow::Result<Figures> {
+    let mut engine = open(side)?;
+    let work = RedoWork {
+        sessions: side.sessions,
+        bytes: COMMIT_BYTES,
+    };
+    let mut operations = engine.redo(&work, side.seed)?;
+    let figures = committing(&mut operations[0], side, "commit")?;
+    drop(operations);
+    engine.checkpoint()?;
+    Ok(figures)
+}
+
+/// Reads and updates of more pages than the cache has: a rate of pages, read and written home.
+pub(crate) fn mixed(side: &Side) -> anyhow::Result<Figures> {
+    let mut engine = open(side)?;
+    let mut operations = engine.random(&random_work(side, MIXED_UPDATE_PCT), side.seed)?;
+    let (counts, outcome) = driven(&mut operations[0], side)?;
+    drop(operations);
+    engine.checkpoint()?;
+    let pages = counts.physical_reads + counts.pages_written;
+    Ok(vec![
+        ("iops", per_second(pages, &outcome)),
+        ("reads_s", per_second(counts.physical_reads, &outcome)),
+        ("writes_s", per_second(counts.pages_written, &outcome)),
+        ("commits_s", per_second(counts.commits, &outcome)),
+        ("redo_bytes", counts.redo_write_bytes as f64 / pages.max(1) as f64),
+    ])
+}
+
+/// Drives the operation of the one worker, from `go` to the end of what it has under way; counts are those of the loop.
+fn driven(operation: &mut RandomOperation<'_, StudyPort>, side: &Side) -> anyhow::Result<(Counters, Outcome)> {
+    let before = operation.counters();
     go()?;
     let outcome = workloads::drive(operation, &pacing(side), side.seed)?;
     let counts = operation.counters() - before;
     operation.finish()?;
-    drop(operations);
-    instance.checkpoint()?;
+    Ok((counts, outcome))
+}
+
+/// The same of commits, with the latency of one class.
+fn committing(operation: &mut RandomOperation<'_, StudyPort>, side: &Side, class: &str) -> anyhow::Result<Figures> {
+    let (counts, outcome) = driven(operation, side)?;
     let mut figures = written(&counts, &outcome);
-    let updates = outcome.classes.iter().find(|class| class.name == "update");
-    latencies(&updates.context("an engine has updates")?.service, &mut figures);
+    let found = outcome.classes.iter().find(|found| found.name == class);
+    latencies(&found.context("an engine has this class")?.service, &mut figures);
     Ok(figures)
 }
 
@@ -118,28 +157,21 @@ fn written(counts: &Counters, outcome: &Outcome) -> Figures {
 }
 
 /// Brings every page into the cache, so that an update waits for its redo and for nothing else.
-fn warm<P: Port>(instance: &mut Instance<P>) -> anyhow::Result<()> {
-    let shape = *instance.shape();
+fn warm(engine: &mut Engine) -> anyhow::Result<()> {
+    let shape = *engine.shape();
     let mut page = Vec::new();
     for schema in 0..shape.schemas {
         for number in 0..shape.pages_per_schema {
-            instance.read_page(schema, number, &mut page)?;
+            engine.read_page(schema, number, &mut page)?;
         }
     }
     Ok(())
 }
 
 pub(crate) fn scan(side: &Side) -> anyhow::Result<Figures> {
-    let database = database(side)?;
-    match side.method {
-        Method::Ring => scan_of(database.open(UringPort::open)?, side),
-        Method::Pread => scan_of(database.open(PsyncPort::open)?, side),
-    }
-}
-
-fn scan_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<Figures> {
+    let mut engine = open(side)?;
     if side.unverified {
-        instance.skip_verification();
+        engine.skip_verification();
     }
     let work = ScanWork {
         users: database::SCHEMAS,
@@ -147,13 +179,13 @@ fn scan_of<P: Port>(mut instance: Instance<P>, side: &Side) -> anyhow::Result<Fi
         parallel: 1,
         passes: 0,
     };
-    let before = instance.counters();
-    let mut operations = instance.scan(&work, side.seed)?;
+    let before = engine.counters();
+    let mut operations = engine.scan(&work, side.seed)?;
     go()?;
     let outcome = workloads::drive(&mut operations[0], &pacing(side), side.seed)?;
     drop(operations);
-    let counts = instance.counters() - before;
-    let pages = counts.multiblock_read_bytes / u64::from(instance.shape().page_bytes);
+    let counts = engine.counters() - before;
+    let pages = counts.multiblock_read_bytes / u64::from(engine.shape().page_bytes);
     ensure!(side.unverified || counts.verified_pages == pages, "{counts:?}");
     let mut figures = vec![
         ("iops", per_second(counts.multiblock_reads, &outcome)),
@@ -173,9 +205,33 @@ fn latencies(histogram: &Histogram<u64>, figures: &mut Figures) {
     }
 }
 
-/// Drives one operation for as long as the side says; for those that bring their own threads.
-pub(crate) fn drive<O: Operation>(operation: &mut O, sessions: u32, side: &Side) -> Result<Outcome, O::Error> {
+/// Drives all workers of a database, as a study does: one on this thread, several on a thread each.
+pub(super) fn together(operations: &mut [RandomOperation<'_, StudyPort>], side: &Side) -> anyhow::Result<Outcome> {
+    if let [only] = operations {
+        return Ok(workloads::drive(only, &pacing(side), side.seed)?);
+    }
+    let outcomes = std::thread::scope(|scope| {
+        let threads: Vec<_> = operations
+            .iter_mut()
+            .map(|operation| scope.spawn(move || part(operation, side)))
+            .collect();
+        let joined = threads.into_iter();
+        joined
+            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    Ok(workloads::merge(outcomes))
+}
+
+/// One worker's part of the sessions and of the requests.
+fn part(operation: &mut RandomOperation<'_, StudyPort>, side: &Side) -> anyhow::Result<Outcome> {
     let mut own = side.clone();
-    own.sessions = sessions;
-    workloads::drive(operation, &pacing(&own), side.seed)
+    own.sessions = operation.sessions();
+    own.ios = side
+        .ios
+        .map(|ios| ios * u64::from(own.sessions) / u64::from(side.sessions));
+    let outcome = workloads::drive(operation, &pacing(&own), side.seed)?;
+    // On the thread that drove it: a ring belongs to one thread while it has I/O in flight.
+    operation.finish()?;
+    Ok(outcome)
 }

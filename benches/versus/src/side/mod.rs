@@ -6,6 +6,8 @@
 mod bare;
 mod engine;
 mod group;
+pub(crate) mod port;
+mod processors;
 mod sessions;
 
 use crate::flags::{Side, Work};
@@ -24,8 +26,12 @@ pub(crate) fn run(side: &Side) -> anyhow::Result<()> {
         Work::Flushes => bare::flushes(side),
         Work::Reads => engine::reads(side),
         Work::Updates => engine::updates(side),
+        Work::Mixed => engine::mixed(side),
+        Work::Redo => engine::redo(side),
         Work::Scan => engine::scan(side),
         Work::Sessions => sessions::many(side),
+        Work::Null => processors::bare(side),
+        Work::Memory => processors::engine(side),
     }?;
     let object: Map<String, Value> = figures
         .into_iter()

@@ -4,35 +4,42 @@
 //! Memory is all the address space that the process was allotted, so that the same run with few sessions can be taken
 //! from it.
 
-use super::engine::{drive, per_second, random_work};
+use super::engine::{hit_pct, open, per_second, random_work, together};
+use super::port::StudyPort;
 use super::{Figures, go};
-use crate::database::Database;
+use crate::database::Engine;
 use crate::flags::Side;
 use anyhow::Context;
-use pages::{Instance, RandomOperation};
+use pages::{Counters, RandomOperation};
 use std::time::Instant;
-use targets::{Port, UringPort};
+use targets::Port;
 use workloads::Outcome;
 
+/// Pages of 8 KiB.
+const PAGES_PER_MIB: u64 = 128;
+
 pub(crate) fn many(side: &Side) -> anyhow::Result<Figures> {
-    let redo = side.redo.as_ref().context("a database has a redo log: give --redo")?;
     let opening = Instant::now();
-    let mut instance = Database::there(side, redo)?.open(UringPort::open)?;
-    touch_cache(&mut instance);
+    let mut engine = open(side)?;
+    touch_cache(&mut engine);
     let open_s = opening.elapsed().as_secs_f64();
     let making = Instant::now();
-    let mut operations = instance.random(&random_work(side, 0), side.seed)?;
+    let mut operations = engine.random(&random_work(side, 0), side.seed)?;
     let made_s = making.elapsed().as_secs_f64();
     // Each session once: how long until the last has done its first operation.
-    let mut once = side.clone();
-    once.ios = Some(u64::from(side.sessions) * u64::from(side.work_unit));
-    let first = both(&mut operations, &once)?;
+    let each_once = u64::from(side.sessions) * u64::from(side.work_unit);
+    let first = together(&mut operations, &ending_after(side, each_once))?;
+    // Twice as many pages as the cache has: few sessions find as much in it as many do, and an operation is the same.
+    together(&mut operations, &ending_after(side, 2 * side.cache_mib * PAGES_PER_MIB))?;
+    let before = counted(&operations);
     go()?;
-    let outcome = both(&mut operations, side)?;
+    let outcome = together(&mut operations, side)?;
+    let counts = counted(&operations) - before;
     let allotted = allotted_bytes()?;
     let (slowest, fastest) = outcome.fairness;
     Ok(vec![
         ("iops", per_second(outcome.units(), &outcome)),
+        ("hit_pct", hit_pct(&counts)),
         ("allotted_bytes", allotted),
         ("open_ms", open_s * 1e3),
         ("start_ms", made_s * 1e3),
@@ -46,37 +53,28 @@ pub(crate) fn many(side: &Side) -> anyhow::Result<Figures> {
     ])
 }
 
+/// The same work, ended after so many pages of all sessions.
+fn ending_after(side: &Side, pages: u64) -> Side {
+    Side {
+        ios: Some(pages),
+        ..side.clone()
+    }
+}
+
+/// Counts of all workers so far.
+fn counted(operations: &[RandomOperation<'_, StudyPort>]) -> Counters {
+    let each = operations.iter().map(RandomOperation::counters);
+    each.fold(Counters::default(), |sum, own| sum + own)
+}
+
 /// Every byte of the ports' memory, so that resident memory does not depend on how much of the cache a run came to use.
-fn touch_cache<P: Port>(instance: &mut Instance<P>) {
-    for port in instance.ports_mut() {
+fn touch_cache(engine: &mut Engine) {
+    for port in engine.ports_mut() {
         for at in (0..port.memory()).step_by(4096) {
             let byte = port.bytes(at, 1)[0];
             port.bytes_mut(at, 1)[0] = std::hint::black_box(byte);
         }
     }
-}
-
-fn both<P: Port + Send>(operations: &mut [RandomOperation<'_, P>], side: &Side) -> anyhow::Result<Outcome> {
-    let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = operations
-            .iter_mut()
-            .map(|operation| {
-                scope.spawn(move || {
-                    let sessions = operation.sessions();
-                    let mut own = side.clone();
-                    own.ios = side.ios.map(|ios| ios * u64::from(sessions) / u64::from(side.sessions));
-                    let outcome = drive(operation, sessions, &own)?;
-                    operation.finish()?;
-                    Ok(outcome)
-                })
-            })
-            .collect();
-        let joined = threads.into_iter();
-        joined
-            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<anyhow::Result<Vec<_>>>()
-    })?;
-    Ok(workloads::merge(outcomes))
 }
 
 fn service_us(outcome: &Outcome, share: f64) -> f64 {

@@ -1,0 +1,166 @@
+//! Processors, one to all: whether twice as many do twice the work, where no device stands in the way.
+//!
+//! On a target that moves nothing, on files in memory, and on zram. Each worker has as many sessions, as much data and
+//! as much cache as one alone. Prevents: a lock or a shared line that shows on large machines alone.
+
+use super::{Bench, Found, interleaved, say};
+use crate::bounds::Due;
+use crate::contender::{Contender, Fio, side};
+use crate::database::Database;
+use crate::figures::{Column, Table};
+use crate::flags::{Method, Side, Work};
+use crate::places::{self, Place};
+use std::path::Path;
+
+const COLUMNS: &[Column] = &[
+    Column {
+        key: "iops",
+        head: "reads/s",
+        digits: 0,
+    },
+    Column {
+        key: "each",
+        head: "reads/s of each",
+        digits: 0,
+    },
+    Column {
+        key: "process_us",
+        head: "process CPU us/read",
+        digits: 3,
+    },
+    Column {
+        key: "system_us",
+        head: "system CPU us/read",
+        digits: 3,
+    },
+];
+
+const LOOP: &str = "bare loop on the null target";
+const MEMORY: &str = "engine on files in memory";
+const ZRAM: &str = "engine on zram, pread";
+const FIO: &str = "fio psync on zram";
+const WHATS: [(&str, Due); 4] = [
+    (LOOP, Due::ProcessorsLoop),
+    (MEMORY, Due::ProcessorsMemory),
+    (ZRAM, Due::ProcessorsZram),
+    (FIO, Due::ProcessorsFio),
+];
+
+/// Of each worker, in memory: data, cache, sessions.
+const DATA_BYTES: u64 = 64 << 20;
+const CACHE_MIB: u64 = 8;
+const SESSIONS: u32 = 64;
+
+fn name(what: &str, count: u32) -> String {
+    format!("{what}, processors: {count}")
+}
+
+/// One, twice as many and so on, and all that there are.
+fn counts() -> Vec<u32> {
+    let all = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let doubled = std::iter::successors(Some(1u32), |count| count.checked_mul(2));
+    doubled.take_while(|count| *count < all).chain([all]).collect()
+}
+
+/// Those that need no device.
+fn in_memory(count: u32) -> [Contender; 2] {
+    let nowhere = Path::new("/dev/null");
+    let bare = Side {
+        workers: count,
+        ..side(Work::Null, nowhere)
+    };
+    let engine = Side {
+        workers: count,
+        pages: Database::pages_in(DATA_BYTES * u64::from(count), count),
+        cache_mib: CACHE_MIB * u64::from(count),
+        sessions: SESSIONS * count,
+        ..side(Work::Memory, nowhere)
+    };
+    [
+        Contender::ours(&name(LOOP, count), bare),
+        Contender::ours(&name(MEMORY, count), engine),
+    ]
+}
+
+/// One read at a time of each, for zram does them inside the call. A worker's share of the cache is to its share of
+/// the data as one worker's is to all.
+fn on_zram(place: &Place, count: u32) -> [Contender; 2] {
+    let engine = Side {
+        redo: Some(place.redo.clone()),
+        pages: place.pages,
+        workers: count,
+        sessions: count,
+        method: Method::Pread,
+        ..side(Work::Reads, &place.data)
+    };
+    let fio = Fio {
+        jobs: count,
+        ..Fio::new(&place.data, "randread", "psync", 1)
+    };
+    [
+        Contender::ours(&name(ZRAM, count), engine),
+        Contender::fio(&name(FIO, count), fio),
+    ]
+}
+
+/// A database for each number of workers: it stays with them from load to the end.
+fn zram_places(bench: &Bench, counts: &[u32]) -> anyhow::Result<Vec<Place>> {
+    let each = counts.iter();
+    each.map(|count| places::zram(&bench.scratch, bench.sizes.zram, *count))
+        .collect()
+}
+
+/// Runs the table.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
+    let counts = counts();
+    let mut contenders: Vec<Contender> = counts.iter().flat_map(|count| in_memory(*count)).collect();
+    let zram = zram_places(bench, &counts);
+    let mut notes = vec![NOTE.to_string()];
+    match &zram {
+        Ok(places) => {
+            contenders.extend(
+                places
+                    .iter()
+                    .zip(&counts)
+                    .flat_map(|(place, count)| on_zram(place, *count)),
+            );
+            notes.extend(places.first().map(|place| format!("zram: {}.", place.words)));
+        }
+        Err(error) => {
+            bench.interrupt.check()?;
+            say(&format!("processors: zram is left out: {error:#}"));
+            notes.push(format!("zram could not be measured here: {error:#}."));
+        }
+    }
+    let mut table = interleaved(bench, "Processors, one to all", COLUMNS, &contenders)?;
+    table.notes = notes;
+    let mut found = Found::default();
+    see(&mut table, &counts, &mut found);
+    found.tables.push(table);
+    Ok(found)
+}
+
+const NOTE: &str = "Of linear: the rate of each of all, over that of one alone. The bare loops share nothing but the \
+    machine, so what they lose is its own: clock, caches, threads of one core.";
+
+/// A worker's own rate beside that of one alone.
+fn see(table: &mut Table, counts: &[u32], found: &mut Found) {
+    for (what, _) in WHATS {
+        for count in counts {
+            let named = name(what, *count);
+            for line in table.lines.iter_mut().filter(|line| line.name == named) {
+                for row in &mut line.rounds {
+                    let all = row.get("iops").copied().unwrap_or(f64::NAN);
+                    row.insert("each".into(), all / f64::from(*count));
+                }
+            }
+        }
+    }
+    let more = counts.iter().filter(|count| **count > 1);
+    for count in more {
+        for (what, due) in WHATS {
+            let share = table.ratio("rate of each", &name(what, *count), &name(what, 1), "each");
+            found.see_of(due, &format!("{count} processors"), share);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! SQLite by our VFS, past the page cache, beside SQLite's own through it: order entry and bulk load, by a study.
+//!
+//! Takes the `assay` binary, which runs both on one file system in turns, block after block; gives each block as a
+//! round, from its result file. Prevents: a VFS whose cost hides behind the cache that it goes around.
+
+use super::{Bench, Found, say};
+use crate::bounds::Due;
+use crate::contender::Row;
+use crate::figures::{Column, Table};
+use anyhow::{Context, ensure};
+use ledger::{Ledger, Measure, PhaseId, PhaseRun, PhaseStatus, Trial, TrialId, TrialStatus};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const COLUMNS: &[Column] = &[
+    Column {
+        key: "iops",
+        head: "transactions or rows/s",
+        digits: 0,
+    },
+    Column {
+        key: "process_us",
+        head: "process CPU us each",
+        digits: 1,
+    },
+    Column {
+        key: "system_us",
+        head: "system CPU us each",
+        digits: 1,
+    },
+    Column {
+        key: "read_kib",
+        head: "device KiB read each",
+        digits: 2,
+    },
+    Column {
+        key: "written_kib",
+        head: "device KiB written each",
+        digits: 2,
+    },
+];
+const OWN: &str = "own VFS";
+const OURS: &str = "our VFS";
+const STACKS: [&str; 2] = [OWN, OURS];
+const ORDERS: &str = "order entry";
+const BULK: &str = "bulk load";
+const PHASES: [&str; 2] = [ORDERS, BULK];
+/// Rows of a bulk load.
+const ROWS: u64 = 20_000;
+/// A study has an even number of blocks, four or more.
+const BLOCKS_MIN: usize = 4;
+
+fn name(phase: &str, stack: &str) -> String {
+    format!("{phase}, {stack}")
+}
+
+fn study(place: &Path, blocks: usize, seconds: f64) -> String {
+    let place = place.display();
+    format!(
+        r#"[study]
+name = "versus-sqlite"
+question = "What does our VFS cost beside SQLite's own?"
+blocks = {blocks}
+stop_early = false
+seed = 1
+workers = 1
+time_limit = "2h"
+
+[[stack]]
+name = "{OWN}"
+kind = "directory"
+path = "{place}"
+access = "buffered"
+
+[[stack]]
+name = "{OURS}"
+kind = "directory"
+path = "{place}"
+
+[database]
+engine = "sqlite"
+cache = "32MiB"
+
+[[phase]]
+name = "{ORDERS}"
+kind = "tpcc"
+users = 8
+warehouses = 1
+time = "{seconds:.0}s"
+
+[[phase]]
+name = "{BULK}"
+kind = "bulk"
+rows = [{ROWS}]
+"#
+    )
+}
+
+/// Runs the study and fills the table.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
+    let assay = bench.binary()?;
+    let place = bench.scratch.join("sqlite");
+    std::fs::create_dir(&place).context("make a directory for SQLite")?;
+    let (text, result) = (bench.scratch.join("sqlite.toml"), bench.scratch.join("sqlite.assay"));
+    let blocks = bench.rounds.next_multiple_of(2).max(BLOCKS_MIN);
+    let seconds = 3.0 * bench.seconds;
+    std::fs::write(&text, study(&place, blocks, seconds)).context("write a study")?;
+    say(&format!("SQLite: a study of {blocks} blocks"));
+    let output = Command::new(&assay)
+        .arg("run")
+        .arg(&text)
+        .arg("--quiet")
+        .arg("--output")
+        .arg(&result)
+        .env("ASSAY_STATE_DIR", bench.scratch.join("state"))
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("start {}", assay.display()))?;
+    bench.interrupt.check()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "assay run: {}: {}", output.status, said.trim());
+    let names: Vec<String> = PHASES
+        .iter()
+        .flat_map(|phase| STACKS.map(|stack| name(phase, stack)))
+        .collect();
+    let mut table = Table::new("SQLite by our VFS and by its own", COLUMNS, &names);
+    fill(&result, &mut table)?;
+    table.notes.push(format!(
+        "One study of {blocks} blocks, in each of which both have a turn, on one file system: order entry of 8 users \
+         on one warehouse for {seconds:.0} s, and a bulk load of {ROWS} rows in commits of 100. Write-ahead log, \
+         synchronous FULL, cache 32 MiB on both sides. SQLite's own VFS goes through the page cache, which is empty \
+         when a phase begins; ours goes past it. CPU and time are those of a phase with its drain; system CPU has the \
+         kernel's writing back in it."
+    ));
+    let mut found = Found::default();
+    see(&mut table, &mut found);
+    found.tables.push(table);
+    Ok(found)
+}
+
+/// Blocks in which both have a figure: each is a round.
+fn fill(result: &Path, table: &mut Table) -> anyhow::Result<()> {
+    let ledger = Ledger::open(result)?;
+    let done = |trial: &Trial| trial.status == TrialStatus::Done;
+    let trials = ledger.trials()?.into_iter().filter(done);
+    let trials: BTreeMap<TrialId, Trial> = trials.map(|trial| (trial.id, trial)).collect();
+    let mut measures: BTreeMap<PhaseId, Vec<(Measure, f64)>> = BTreeMap::new();
+    for measure in ledger.measures()? {
+        measures.entry(measure.phase).or_default().push(measure.row);
+    }
+    let mut blocks: BTreeMap<(String, u32), BTreeMap<String, Row>> = BTreeMap::new();
+    for phase in ledger.phases()? {
+        let Some(trial) = trials.get(&phase.run.trial) else {
+            continue;
+        };
+        let of_phase = measures.remove(&phase.id).unwrap_or_default();
+        if let Some(row) = row(&phase.run, &of_phase) {
+            let block = blocks.entry((phase.run.name, trial.block)).or_default();
+            block.insert(trial.stack.clone(), row);
+        }
+    }
+    for ((phase, _), block) in blocks {
+        if block.len() == STACKS.len() {
+            for (stack, row) in block {
+                table.add(&name(&phase, &stack), row);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What one phase took for each transaction or row; `None` where its figures do not count.
+fn row(run: &PhaseRun, measures: &[(Measure, f64)]) -> Option<Row> {
+    if run.status != PhaseStatus::Valid {
+        return None;
+    }
+    let get = |wanted: Measure| {
+        measures
+            .iter()
+            .find(|(measure, _)| *measure == wanted)
+            .map(|(_, value)| *value)
+    };
+    let count = match run.name.as_str() {
+        BULK => ROWS as f64,
+        _ => get(Measure::EngineOperations)?,
+    };
+    let seconds = (run.elapsed_ns + run.drain_ns) as f64 / 1e9;
+    let mut row = Row::from([("iops".to_string(), count / seconds)]);
+    for (key, measure, unit) in [
+        ("process_us", Measure::CpuOwnNs, 1e3),
+        ("system_us", Measure::CpuBusyNs, 1e3),
+        ("read_kib", Measure::LowReadBytes, 1024.0),
+        ("written_kib", Measure::LowWriteBytes, 1024.0),
+    ] {
+        row.extend(get(measure).map(|all| (key.to_string(), all / count / unit)));
+    }
+    Some(row)
+}
+
+fn see(table: &mut Table, found: &mut Found) {
+    for (phase, system, process, rate) in [
+        (
+            ORDERS,
+            Due::SqliteOrders,
+            Due::SqliteOrdersProcess,
+            Due::SqliteOrdersRate,
+        ),
+        (BULK, Due::SqliteBulk, Due::SqliteBulkProcess, Due::SqliteBulkRate),
+    ] {
+        let (ours, own) = (name(phase, OURS), name(phase, OWN));
+        found.see(system, table.ratio("system CPU", &ours, &own, "system_us"));
+        found.see(process, table.ratio("process CPU", &ours, &own, "process_us"));
+        found.see(rate, table.ratio("rate", &ours, &own, "iops"));
+        table.ratio("device bytes written", &ours, &own, "written_kib");
+    }
+}
