@@ -6,6 +6,7 @@
 use crate::board::{Board, Stage};
 use crate::error::{Cause, HostsError};
 use crate::facts::HostFacts;
+use crate::has_mpi::HasMpi;
 use crate::launcher::Launcher;
 use crate::link::{Incoming, Link, Outgoing};
 use crate::offset::Reading;
@@ -25,6 +26,8 @@ const WORD: Duration = Duration::from_secs(1);
 pub struct Joining {
     /// Who started it.
     pub launcher: Launcher,
+    /// That this program can join ([`Host::must_have_mpi`]).
+    pub has_mpi: HasMpi,
     /// For how long others are waited for.
     pub patience: Patience,
     /// Set by the caller's handler of SIGTERM, if a launcher's order to end shall run the last act.
@@ -46,6 +49,7 @@ pub struct Host {
     post: Sender<Command>,
     parted: Receiver<()>,
     board: Arc<Board>,
+    has_mpi: HasMpi,
     is_parted: bool,
 }
 
@@ -54,11 +58,8 @@ impl Host {
     ///
     /// # Errors
     /// It was built without the feature `mpi`.
-    pub fn must_have_mpi(launcher: Launcher) -> Result<(), HostsError> {
-        match cfg!(feature = "mpi") {
-            true => Ok(()),
-            false => Err(HostsError::NotBuilt(launcher)),
-        }
+    pub fn must_have_mpi(launcher: Launcher) -> Result<HasMpi, HostsError> {
+        HasMpi::of(launcher)
     }
 
     /// Joins the other ranks by MPI.
@@ -89,6 +90,7 @@ impl Host {
     ) -> Result<Host, HostsError> {
         let Joining {
             launcher,
+            has_mpi,
             patience,
             asked,
             last,
@@ -102,7 +104,7 @@ impl Host {
             let (reader, messages) = channel();
             let unread = Arc::new(AtomicU64::new(0));
             readers.push((rank, reader, unread.clone()));
-            links.push(link(rank, post.clone(), messages, unread));
+            links.push(link(rank, post.clone(), (messages, unread), has_mpi));
         }
         let (to_joined, joined) = channel();
         let (to_parted, parted) = channel();
@@ -140,6 +142,7 @@ impl Host {
             post,
             parted,
             board,
+            has_mpi,
             is_parted: false,
         };
         host.exchange_facts(own, patience)?;
@@ -190,6 +193,11 @@ impl Host {
         &self.facts
     }
 
+    /// That this program has MPI, for what holds a part of this rank.
+    pub fn has_mpi(&self) -> HasMpi {
+        self.has_mpi
+    }
+
     /// Links to the other ranks, once: rank 0 has one to each, by rank; any other has one to rank 0.
     pub fn links(&mut self) -> Vec<Link> {
         std::mem::take(&mut self.links)
@@ -233,7 +241,10 @@ impl Drop for Host {
     }
 }
 
-fn link(rank: u32, post: Sender<Command>, messages: Receiver<Vec<u8>>, unread: Arc<AtomicU64>) -> Link {
+/// What a rank has said and nobody has read: the messages, and the count of their bytes.
+type Unread = (Receiver<Vec<u8>>, Arc<AtomicU64>);
+
+fn link(rank: u32, post: Sender<Command>, (messages, unread): Unread, has_mpi: HasMpi) -> Link {
     Link {
         rank,
         to: Outgoing {
@@ -245,6 +256,7 @@ fn link(rank: u32, post: Sender<Command>, messages: Receiver<Vec<u8>>, unread: A
             messages,
             unread,
             rest: Cursor::new(Vec::new()),
+            _has_mpi: has_mpi,
         },
     }
 }

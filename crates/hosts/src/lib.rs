@@ -1,9 +1,10 @@
 //! Room `hosts`: several hosts as load generators, by MPI.
 //!
 //! Owns MPI: who started this process ([`Launcher`]), the other ranks ([`Host`]), their clocks ([`Reading`]) and a
-//! watchdog that ends all ranks when one is lost. Without the feature `mpi` all of it compiles but the calls of MPI,
-//! and [`Host::join`] refuses. Prevents: hosts that work at different times and are added up, ranks that hang for ever
-//! on a network that is gone, and single programs that take themselves for a cluster.
+//! watchdog that ends all ranks when one is lost. Without the feature `mpi` all of it compiles but the calls of MPI.
+//! [`Host::must_have_mpi`] refuses then, and no program carries what only joined ranks need ([`HasMpi`]). Prevents:
+//! hosts that work at different times and are added up, ranks that hang for ever on a network that is gone, and single
+//! programs that take themselves for a cluster.
 //!
 //! # Threads of a rank
 //!
@@ -36,6 +37,7 @@ mod board;
 mod by_mpi;
 mod error;
 mod facts;
+mod has_mpi;
 mod host;
 mod keeper;
 mod launcher;
@@ -44,12 +46,15 @@ mod note;
 mod offset;
 mod post;
 mod silence;
+#[cfg(test)]
+mod together;
 mod watchdog;
 mod window;
 mod wire;
 
 pub use error::{Cause, EXIT_FAILED, EXIT_NOT_UNDONE, HostsError};
 pub use facts::{Difference, FACTS_MAX, FactsError, HostFacts, differences};
+pub use has_mpi::HasMpi;
 pub use host::{Host, Joining};
 pub use keeper::{Keeper, keep};
 pub use launcher::{Launcher, LauncherError, LauncherKind, RANKS_MAX};

@@ -4,6 +4,7 @@
 //! pipes speaks with a rank in the same way. Prevents: a reader that spins while it waits, and a message that is too
 //! long for the other side.
 
+use crate::has_mpi::HasMpi;
 use crate::note::MESSAGE_MAX;
 use crate::post::Command;
 use std::io::{self, ErrorKind, Read, Write};
@@ -64,6 +65,7 @@ pub struct Incoming {
     pub(crate) unread: Arc<AtomicU64>,
     /// What is left of a message of which a part was read.
     pub(crate) rest: io::Cursor<Vec<u8>>,
+    pub(crate) _has_mpi: HasMpi,
 }
 
 impl Incoming {

@@ -6,6 +6,5 @@
     reason = "a test says why it skips and what it saw, and panics where it cannot go on"
 )]
 
-mod together;
 #[cfg(feature = "mpi")]
 mod under_mpi;

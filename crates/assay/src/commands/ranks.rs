@@ -7,7 +7,7 @@ use super::runs::{is_left, run_id};
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::{anyhow, ensure};
-use hosts::{Cause, Host, HostsError, Joining, Keeper, Launcher, Patience, Undone};
+use hosts::{Cause, HasMpi, Host, HostsError, Joining, Keeper, Launcher, Patience, Undone};
 use lab::{Ranks, signals};
 use plan::{Study, Via};
 use std::sync::Arc;
@@ -45,9 +45,11 @@ pub(crate) fn join() -> Result<Joined, Failure> {
     let Some(launcher) = several()? else {
         return Ok(Joined::Alone);
     };
-    Host::must_have_mpi(launcher).map_err(failed)?;
+    // Without MPI nothing below can be reached, and the compiler leaves it out.
+    let has_mpi = Host::must_have_mpi(launcher).map_err(failed)?;
     if launcher.rank > 0 {
-        let mut host = Host::join(joining(launcher, Box::new(ended_there(launcher.rank)))?).map_err(failed)?;
+        let last = Box::new(ended_there(launcher.rank));
+        let mut host = Host::join(joining(launcher, has_mpi, last)?).map_err(failed)?;
         lab::serve_rank(&mut host)?;
         host.part();
         return Ok(Joined::Served);
@@ -59,7 +61,7 @@ pub(crate) fn join() -> Result<Joined, Failure> {
     let keeper = Keeper::start(command).map_err(failed)?;
     let over = Arc::new(AtomicBool::new(false));
     let last = ended_here(run_id.clone(), [over.clone(), cancel.clone()]);
-    let host = Host::join(joining(launcher, Box::new(last))?);
+    let host = Host::join(joining(launcher, has_mpi, Box::new(last))?);
     let host = match host {
         Ok(host) => host,
         Err(error) => {
@@ -162,9 +164,10 @@ fn several() -> Result<Option<Launcher>, Failure> {
     Ok(launcher.filter(|launcher| launcher.size > 1))
 }
 
-fn joining(launcher: Launcher, last: hosts::LastAct) -> anyhow::Result<Joining> {
+fn joining(launcher: Launcher, has_mpi: HasMpi, last: hosts::LastAct) -> anyhow::Result<Joining> {
     Ok(Joining {
         launcher,
+        has_mpi,
         patience: Patience::default(),
         asked: Some(signals::told_to_end()?),
         last,

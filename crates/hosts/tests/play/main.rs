@@ -87,6 +87,7 @@ fn undo(dir: &Path, rank: &str, who: &str) -> Undone {
 
 fn rank(dir: &Path, what: &str) -> Result<(), HostsError> {
     let launcher = Launcher::here()?.expect("a launcher");
+    let has_mpi = Host::must_have_mpi(launcher)?;
     let rank = launcher.rank.to_string();
     std::fs::write(dir.join(format!("pid.{rank}")), std::process::id().to_string()).expect("its process id");
     let mut command = Command::new("/proc/self/exe");
@@ -103,6 +104,7 @@ fn rank(dir: &Path, what: &str) -> Result<(), HostsError> {
     };
     let worked = Host::join(Joining {
         launcher,
+        has_mpi,
         patience: Patience::default(),
         asked: Some(asked),
         last: Box::new(last),

@@ -5,14 +5,18 @@
 
 use crate::instances::letters::Outbox;
 use anyhow::{Context, ensure};
-use hosts::{Host, HostFacts, Incoming, Offset, Reading};
+use hosts::{HasMpi, Host, HostFacts, Incoming, Offset, Reading};
 use ledger::HostRow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The hosts of a run, as rank 0 has them.
 #[derive(Clone, Debug)]
-pub struct Ranks(Arc<Shared>);
+pub struct Ranks {
+    shared: Arc<Shared>,
+    /// A program without MPI carries no code for other hosts.
+    _has_mpi: HasMpi,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -41,18 +45,22 @@ impl Ranks {
             from: link.from,
         };
         let seats = host.links().into_iter().map(|link| Some(seat(link))).collect();
-        let facts = host.facts().to_vec();
-        Ranks(Arc::new(Shared {
+        let (facts, has_mpi) = (host.facts().to_vec(), host.has_mpi());
+        let shared = Shared {
             host: Mutex::new(Some(host)),
             seats: Mutex::new(seats),
             facts,
             over,
-        }))
+        };
+        Ranks {
+            shared: Arc::new(shared),
+            _has_mpi: has_mpi,
+        }
     }
 
     /// How many hosts there are, this one too.
     pub fn count(&self) -> u32 {
-        self.0.facts.len() as u32
+        self.shared.facts.len() as u32
     }
 
     /// What each host is, by rank.
@@ -65,7 +73,7 @@ impl Ranks {
             usable: facts.usable,
             binary: facts.binary.clone(),
         };
-        (0..).zip(&self.0.facts).map(row).collect()
+        (0..).zip(&self.shared.facts).map(row).collect()
     }
 
     /// All is done: waits for the others, and ends MPI in order.
@@ -91,7 +99,7 @@ impl Ranks {
 
     /// Whether all ranks end.
     pub(super) fn are_over(&self) -> bool {
-        self.0.over.load(Ordering::Relaxed)
+        self.shared.over.load(Ordering::Relaxed)
     }
 
     /// Nothing is on this host any more.
@@ -109,11 +117,13 @@ impl Ranks {
     }
 
     fn host(&self) -> MutexGuard<'_, Option<Host>> {
-        self.0.host.lock().unwrap_or_else(PoisonError::into_inner)
+        let host = self.shared.host.lock();
+        host.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn seats(&self) -> MutexGuard<'_, Vec<Option<Seat>>> {
-        self.0.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        let seats = self.shared.seats.lock();
+        seats.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,19 +1,24 @@
-//! Ranks in memory: all that ranks say to each other, without MPI.
+//! Ranks in memory: all that ranks say to each other, without MPI. Nobody but these tests may join ranks without MPI.
 
-use hosts::{Host, HostsError, Joining, Launcher, LauncherKind, Memory, Patience, Undone, Wire, in_memory};
+use crate::{HasMpi, Host, HostsError, Joining, Launcher, LauncherKind, Memory, Patience, Undone, Wire, in_memory};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::thread;
 use std::time::Duration;
+
+fn launcher(rank: u32, size: u32) -> Launcher {
+    Launcher {
+        kind: LauncherKind::OpenMpi,
+        rank,
+        size,
+    }
+}
 
 /// No silence is noticed: these tests end by themselves.
 fn joining(rank: u32, size: u32) -> Joining {
     let long = Duration::from_secs(600);
     Joining {
-        launcher: Launcher {
-            kind: LauncherKind::OpenMpi,
-            rank,
-            size,
-        },
+        launcher: launcher(rank, size),
+        has_mpi: HasMpi::in_memory(),
         patience: Patience {
             joining: long,
             silence: long,
@@ -81,7 +86,7 @@ fn lines_go_down_and_answers_come_back_as_through_pipes() {
 
 #[test]
 fn a_message_of_the_greatest_length_comes_whole_and_a_longer_one_is_not_sent() {
-    let length = hosts::MESSAGE_MAX as usize;
+    let length = crate::MESSAGE_MAX as usize;
     let sums = ranks(2, move |mut host| {
         let mut link = host.links().remove(0);
         let mut seen = 0;
@@ -143,7 +148,7 @@ fn the_launcher_of_another_mpi_is_seen() {
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn a_program_without_mpi_refuses_with_the_cure() {
-    let error = Host::join(joining(0, 2)).expect_err("no MPI");
+    let error = Host::must_have_mpi(launcher(0, 2)).expect_err("no MPI");
     let words = error.to_string();
     assert!(
         words.contains("started 2 ranks") && words.contains("--features mpi"),
