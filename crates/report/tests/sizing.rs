@@ -8,6 +8,10 @@ use report::{Load, SizedStack, Sizing, Style};
 
 const GB: f64 = 1e9;
 
+/// Pages that the fixture reads in a phase at full speed, and pages changed for each of them.
+const READ: f64 = 10_000.0 * 20.5 * 8.0;
+const MIX: f64 = 64_000.0 / READ;
+
 fn luns(set: &str, count: u32) -> Vec<Fact> {
     let lun = |number: u32| Fact {
         scope: Scope::Lun(set.into(), Some(number)),
@@ -42,11 +46,23 @@ fn three() -> Scene {
     scene
 }
 
-/// Pages a second in the mix of the fixture.
-fn load(pages_per_s: f64, data_bytes: Option<f64>) -> Load {
+/// The same where each engine counted something besides, in proportion to its speed; NaN: it did not count that.
+fn counted(counts: &[(Measure, f64)]) -> Scene {
+    let mut scene = three();
+    for (stack, speed) in [("one", 0.25), ("two", 0.5), ("four", 1.0)] {
+        let of_stack = counts
+            .iter()
+            .map(|(measure, count)| (stack.to_string(), *measure, count * speed));
+        scene.extra_of.extend(of_stack);
+    }
+    scene
+}
+
+/// Pages read a second, in the mix of the fixture.
+fn load(reads_per_s: f64, data_bytes: Option<f64>) -> Load {
     Load {
-        reads_per_s: pages_per_s / 2.0,
-        updates_per_s: pages_per_s / 2.0,
+        reads_per_s,
+        updates_per_s: MIX * reads_per_s,
         p99_ns: None,
         data_bytes,
     }
@@ -65,7 +81,7 @@ fn one(scene: &Scene, load: Load) -> SizedStack {
     sizing.stacks.into_iter().next().unwrap()
 }
 
-/// Pages a second that four LUNs carry: found by asking for some.
+/// Pages read a second that four LUNs carry: found by asking for some.
 fn most(scene: &Scene) -> f64 {
     let mut single = Scene {
         actors: scene.actors.iter().skip(2).cloned().collect(),
@@ -73,7 +89,7 @@ fn most(scene: &Scene) -> f64 {
     };
     single.facts.clone_from(&scene.facts);
     single.extra.clone_from(&scene.extra);
-    let asked = 5_000.0;
+    let asked = 20_000.0;
     4.0 * asked / one(&single, load(asked, None)).for_rate.unwrap()
 }
 
@@ -167,25 +183,35 @@ fn far_fewer_data_than_were_measured_are_refused_too() {
     assert!(says(&few, "measure less data"), "{few:?}");
 }
 
-/// Half of the pages of the fixture are updates.
+/// An engine that does not count its reads: all pages count that its operations touched, half of which are updates.
+fn uncounted() -> Scene {
+    counted(&[(Measure::EnginePhysicalReads, f64::NAN)])
+}
+
+/// So many pages a second, and so many of them changed.
+fn mixed(reads_per_s: f64, updates_per_read: f64) -> Load {
+    Load {
+        updates_per_s: reads_per_s * updates_per_read,
+        ..load(reads_per_s, None)
+    }
+}
+
 #[test]
 fn a_mix_far_from_all_phases_is_refused_and_a_near_one_labelled() {
-    let scene = three();
-    let pages = 0.75 * most(&scene);
-    let of = |updates: f64| {
-        let load = Load {
-            reads_per_s: pages * (1.0 - updates),
-            updates_per_s: pages * updates,
-            ..load(pages, None)
-        };
-        one(&scene, load)
-    };
-    for share in [0.3, 0.7] {
-        let near = of(share);
+    let scene = uncounted();
+    let touched_per_s = 2.0 * 64_000.0 / 20.5;
+    let of = |updates_per_read: f64| one(&scene, mixed(0.75 * touched_per_s, updates_per_read));
+    let same = of(0.5);
+    assert!(
+        (same.for_rate.unwrap() - 3.0).abs() < 0.05 && !same.extrapolated,
+        "{same:?}"
+    );
+    for mix in [0.3, 0.7] {
+        let near = of(mix);
         assert!(near.extrapolated && near.takes.is_some(), "{near:?}");
     }
-    for share in [0.0, 1.0] {
-        let far = of(share);
+    for mix in [0.0, 1.0] {
+        let far = of(mix);
         assert_eq!((far.takes, far.for_rate), (None, None), "{far:?}");
         assert!(says(&far, "measure a phase of this mix"), "{far:?}");
     }
@@ -340,31 +366,30 @@ fn beyond_the_measured_luns_the_interval_holds_its_middle() {
     assert!(middle > 5.9 && found.takes.unwrap() >= 6, "{found:?}");
 }
 
-/// What the engine found in its own cache met no LUN.
+/// As databases count their reads: those of updates too, and nothing that the cache had.
 #[test]
-fn pages_found_in_the_cache_carry_no_reads() {
-    let scene = three();
-    let read = |scene: &Scene| one(scene, load(3_000.0, None)).for_rate.unwrap();
-    let mut cached = three();
-    cached.extra.extend([
-        (Measure::EngineLogicalReads, 1000.0),
-        (Measure::EnginePhysicalReads, 600.0),
-        (Measure::EngineMultiblockReads, 100.0),
-    ]);
-    let mut missed = three();
-    missed.extra.extend([
-        (Measure::EngineLogicalReads, 1000.0),
-        (Measure::EnginePhysicalReads, 1000.0),
-        (Measure::EngineMultiblockReads, 0.0),
-    ]);
-    // Of the fixture's pages half are updated, which count whole.
+fn pages_that_came_from_storage_are_the_reads() {
+    let luns = |scene: &Scene| one(scene, load(40_000.0, None)).for_rate.unwrap();
+    let plain = luns(&three());
+    assert!((plain - 2.0).abs() < 0.05, "{plain}");
+    let cached = luns(&counted(&[(Measure::EnginePhysicalReads, READ / 2.0)]));
+    assert!((cached / plain - 2.0).abs() < 0.05, "{cached} and {plain}");
+    // A request of a scan is no page.
+    let scanning = luns(&counted(&[
+        (Measure::EnginePhysicalReads, READ + 500.0),
+        (Measure::EngineMultiblockReads, 500.0),
+    ]));
+    assert!((scanning / plain - 1.0).abs() < 0.02, "{scanning} and {plain}");
+}
+
+#[test]
+fn the_words_say_what_a_read_is() {
+    let film = three().film();
+    let shown = Sizing::of(&film.ledger, load(40_000.0, None)).unwrap().markdown();
     assert!(
-        read(&cached) > 1.2 * read(&missed),
-        "{} {}",
-        read(&cached),
-        read(&missed)
+        shown.contains("40,000 page reads a second") && shown.contains("physical reads"),
+        "{shown}"
     );
-    assert!(read(&scene) > 0.0);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use ledger::Ledger;
 use plan::{Bytes, Duration, Rate};
 use report::{Load, Sizing};
 
-const FORM: &str =
-    "write --load \"20000/s reads, 5000/s updates, p99 5ms, 20GiB\": rates of reads or updates, and what else matters";
+const FORM: &str = "write --load \"20000/s reads, 5000/s updates, p99 5ms, 20GiB\": all pages read from storage, those \
+                    of updates too, pages changed, and what else matters";
 
 pub(crate) fn size(flags: &cli::Size) -> Result<(), Failure> {
     let load = load(&flags.load).map_err(|what| Failure::Usage(anyhow!("--load: {what}\n  {FORM}")))?;
@@ -45,9 +45,10 @@ fn load(text: &str) -> Result<Load, String> {
             }
         }
     }
-    match load.reads_per_s + load.updates_per_s > 0.0 {
-        true => Ok(load),
-        false => Err("it has neither reads nor updates".into()),
+    match (load.reads_per_s > 0.0, load.updates_per_s > 0.0) {
+        (true, _) => Ok(load),
+        (false, true) => Err("it has no reads: an update reads its page, and those reads count too".into()),
+        (false, false) => Err("it has neither reads nor updates".into()),
     }
 }
 
@@ -81,6 +82,7 @@ mod tests {
         for (text, said) in [
             ("", "empty"),
             ("p99 5ms", "neither reads nor updates"),
+            ("5000/s updates", "no reads"),
             ("fast", "no rate, no p99 and no size"),
             ("10/s reads, 20/s reads", "comes twice"),
             ("1e300/s reads", ""),

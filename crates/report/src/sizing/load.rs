@@ -8,9 +8,9 @@ use serde::Serialize;
 /// What has to be carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
-    /// Pages read a second.
+    /// Pages read from storage a second, those too that are read to be changed.
     pub reads_per_s: f64,
-    /// Pages updated a second.
+    /// Pages changed a second, those too that the engine's cache had.
     pub updates_per_s: f64,
     /// 99th percentile of an operation, nanoseconds, at most; `null`: any.
     pub p99_ns: Option<f64>,
@@ -19,13 +19,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Pages a second.
-    pub(crate) fn pages_per_s(&self) -> f64 {
-        self.reads_per_s + self.updates_per_s
-    }
-
-    /// Share of them that are updated.
-    pub(crate) fn update_share(&self) -> f64 {
-        self.updates_per_s / self.pages_per_s()
+    /// Its mix: pages changed for each page read.
+    pub(crate) fn updates_per_read(&self) -> f64 {
+        self.updates_per_s / self.reads_per_s
     }
 }

@@ -1,12 +1,12 @@
-//! What one stack was measured to carry: pages read from storage and pages changed a second, by phase and block, with
-//! the share of updates, the p99, and what a page took of the processors and the devices.
+//! What one stack was measured to carry: pages read from storage a second, by phase and block, with the updates for
+//! each of them, the p99, and what a page read took of the processors and the devices.
 //!
-//! Takes the gathered file and its analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was
-//! dropped, or that a model in slow motion had, taken for that of the stack.
+//! All reads count, those that updates make too, as databases count their own. Takes the gathered file and its
+//! analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was dropped, or that a model in slow
+//! motion had, taken for that of the stack.
 
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
-use crate::figures::over;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
 use crate::ranking::drops::Dropped;
@@ -27,30 +27,30 @@ pub(crate) struct Carried {
     pub(crate) phase: String,
     /// On a schedule: what fell due was carried, and more might have been.
     pub(crate) open: bool,
-    /// Median over blocks of the share of pages that were updated.
-    pub(crate) update_share: f64,
-    /// Pages read from storage and pages changed, a second, by block, as the device at its own pace would give them.
-    pub(crate) pages_per_s: ByBlock,
+    /// Median over blocks of the pages changed for each page read from storage.
+    pub(crate) updates_per_read: f64,
+    /// Pages read from storage a second, by block, as the device at its own pace would give them.
+    pub(crate) reads_per_s: ByBlock,
     /// Median over blocks of the p99 of an operation; of several classes the slower one.
     pub(crate) p99_ns: Option<f64>,
-    /// Seconds of the host's processors for a page, by block; of those that the run might use.
+    /// Seconds of the host's processors for a page read, by block; of those that the run might use.
     pub(crate) processor_s: ByBlock,
     /// How many processors these were.
     pub(crate) processors: Option<f64>,
-    /// Bytes that the lowest visible devices moved for a page, by block.
+    /// Bytes that the lowest visible devices moved for a page read, by block.
     pub(crate) device_bytes: ByBlock,
 }
 
 impl Carried {
-    /// Seconds of the stack for a page, by block.
+    /// Seconds of the stack for a page read, by block.
     pub(crate) fn seconds(&self) -> ByBlock {
-        let rates = self.pages_per_s.iter();
+        let rates = self.reads_per_s.iter();
         rates.map(|(block, rate)| (*block, 1.0 / rate)).collect()
     }
 
     /// Median over blocks.
     pub(crate) fn usual(&self) -> f64 {
-        stats::median(&self.pages_per_s.values().copied().collect::<Vec<_>>())
+        stats::median(&self.reads_per_s.values().copied().collect::<Vec<_>>())
     }
 }
 
@@ -68,21 +68,20 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
         if !kind.is_random || !head.ranked || unranked {
             continue;
         }
-        let (mut shares, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut mixes, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
         let (mut processor_s, mut processors, mut device_bytes) = (BTreeMap::new(), None, BTreeMap::new());
         for (block, seen) in book.by_block(stack, &head.name) {
             if !seen.counts() || !dropped.counts(block, &head.name) {
                 continue;
             }
-            let (read, updated) = (pages(seen, READ) * missed_share(seen), pages(seen, UPDATED));
-            let all = read + updated;
-            if all > 0.0 && seen.total_s() > 0.0 {
-                shares.push(updated / all);
-                rates.insert(block, all / seen.total_s() * slower);
+            let read = pages_read(seen);
+            if read > 0.0 && seen.total_s() > 0.0 {
+                mixes.push(pages(seen, UPDATED) / read);
+                rates.insert(block, read / seen.total_s() * slower);
                 p99s.extend(slowest(seen, kind.is_open)?.map(|ns| ns / slower));
-                device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / all)));
+                device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / read)));
                 if let Some((busy_ns, of)) = busy(seen).filter(|_| whole_host) {
-                    processor_s.insert(block, busy_ns / 1e9 / all);
+                    processor_s.insert(block, busy_ns / 1e9 / read);
                     processors = of;
                 }
             }
@@ -91,8 +90,8 @@ pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<V
             found.push(Carried {
                 phase: head.name.clone(),
                 open: kind.is_open,
-                update_share: stats::median(&shares),
-                pages_per_s: rates,
+                updates_per_read: stats::median(&mixes),
+                reads_per_s: rates,
                 p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
                 processor_s,
                 processors,
@@ -117,11 +116,13 @@ fn busy(seen: &Seen) -> Option<(f64, Option<f64>)> {
     allowed.map(|(busy, of)| (busy, Some(of))).or_else(all)
 }
 
-/// Share of the pages looked up that the engine did not find in its own cache; 1 where it did not count them.
-fn missed_share(seen: &Seen) -> f64 {
-    let all = seen.get(Measure::EnginePhysicalReads);
-    let single = all.map(|all| all - seen.get(Measure::EngineMultiblockReads).unwrap_or(0.0));
-    over(single, seen.get(Measure::EngineLogicalReads)).map_or(1.0, |share| share.clamp(0.0, 1.0))
+/// Pages that the engine read from storage, for queries and for updates; not those of scans, many of which are one
+/// request. Where the engine did not count them, all pages that operations touched.
+fn pages_read(seen: &Seen) -> f64 {
+    match seen.get(Measure::EnginePhysicalReads) {
+        Some(requests) => (requests - seen.get(Measure::EngineMultiblockReads).unwrap_or(0.0)).max(0.0),
+        None => pages(seen, READ) + pages(seen, UPDATED),
+    }
 }
 
 /// Pages that the operations of a class touched.

@@ -1,8 +1,9 @@
 //! How much of a load one stack carries, with the interval of its blocks.
 //!
-//! Takes measured phases and the load, gives a [`Share`] or the reason why none can be said. A page costs a part of the
-//! stack's time that lies between the parts of two phases, in proportion to their shares of updates. Prevents: a stack
-//! sized by a mix that it never did, or at a rate at which its p99 was never measured.
+//! Takes measured phases and the load, gives a [`Share`] or the reason why none can be said. A page read costs a part
+//! of the stack's time, with the updates that come with it. It lies between the parts of two phases, in proportion to
+//! their mixes: pages changed for each page read. Prevents: a stack sized by a mix that it never did, or at a rate at
+//! which its p99 was never measured.
 
 use super::found::Amount;
 use super::load::Load;
@@ -12,14 +13,18 @@ use crate::format::percent;
 /// Confidence of the plain interval over blocks.
 const CONFIDENCE: f64 = 0.95;
 
-/// A phase on a schedule whose share of updates differs by no more is of the mix that was asked for.
+/// A phase on a schedule whose updates for each read differ by no more is of the mix that was asked for.
 const SAME_MIX: f64 = 0.1;
 
-/// Drawn operations scatter: shares of updates that differ by no more are one.
+/// Drawn operations scatter: mixes that differ by no more are one.
 const DRAWN: f64 = 0.01;
 
-/// Of a mix further outside the measured shares of updates nothing is said. Where an update costs five reads, a quarter
-/// of the pages of the wrong sort doubles the cost of a page: this is where an extrapolation by LUNs is labelled, too.
+/// So does what a cache finds, and dead rows are read too: phases of one study whose mixes differ by no larger part are
+/// of one mix.
+const ONE_STUDY: f64 = 0.1;
+
+/// Of a mix further outside the measured ones nothing is said. Where an update costs five reads, its own among them,
+/// an update more for every fourth read doubles the cost of a read: there an extrapolation by LUNs is labelled, too.
 const MIX_REFUSED: f64 = 0.25;
 
 /// How many of a stack a load takes.
@@ -45,25 +50,30 @@ pub(crate) struct Share {
 /// What `carried` tells of the load; the reason in words where it cannot.
 pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
     let closed: Vec<&Carried> = carried.iter().filter(|one| !one.open).collect();
-    let (low, high) = between(&closed, load.update_share());
+    let nearest = between(&closed, load.updates_per_read());
     let within = |one: &&Carried| {
         load.p99_ns
             .is_none_or(|limit| one.p99_ns.is_some_and(|p99| p99 <= limit))
     };
-    let far = low.zip(high).filter(|ends| outside(*ends, load) > MIX_REFUSED + DRAWN);
-    if let (Some(low), Some(high), None) = (low, high, far)
-        && [low, high].iter().all(within)
+    let is_far = |nearest: &Nearest<'_>| nearest.outside > MIX_REFUSED + DRAWN;
+    if let Some(nearest) = nearest.filter(|nearest| !is_far(nearest))
+        && nearest.phases.iter().all(within)
     {
-        return share([low, high], load, false);
+        return share(nearest, load, false);
     }
     // At full speed the p99 is missed, or no phase of this mix was run: what was measured at a lower rate?
     let paced = carried.iter().filter(|one| one.open && within(one));
-    let paced = paced.filter(|one| (one.update_share - load.update_share()).abs() <= SAME_MIX);
+    let off = |one: &Carried| (one.updates_per_read - load.updates_per_read()).abs();
+    let paced = paced.filter(|one| off(one) <= SAME_MIX);
     if let Some(best) = paced.max_by(|a, b| a.usual().total_cmp(&b.usual())) {
-        return share([best, best], load, true);
+        let best = Nearest {
+            phases: [best, best],
+            outside: off(best),
+        };
+        return share(best, load, true);
     }
-    if let Some((nearest, _)) = far {
-        return Err(too_far(nearest, load));
+    if let Some(nearest) = nearest.filter(is_far) {
+        return Err(too_far(nearest.phases[0], load));
     }
     Err(match load.p99_ns.is_some() && !closed.is_empty() {
         true => "no phase of this mix keeps that p99: measure phases with a `rate`, below what the stack does at most",
@@ -72,47 +82,51 @@ pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
     .into())
 }
 
-/// The phases with the nearest shares of updates on both sides; of one side alone, that one twice. Of several of one
-/// share the slowest: a fresh database does not stay fresh.
-fn between<'a>(closed: &[&'a Carried], share: f64) -> (Option<&'a Carried>, Option<&'a Carried>) {
-    let shares = || closed.iter().map(|one| one.update_share);
-    let slowest = |nearest: f64| {
-        let alike = closed.iter().filter(|one| (one.update_share - nearest).abs() <= DRAWN);
-        alike.min_by(|a, b| a.usual().total_cmp(&b.usual())).copied()
-    };
-    let below = shares().filter(|one| *one <= share + DRAWN).max_by(f64::total_cmp);
-    let above = shares().filter(|one| *one >= share - DRAWN).min_by(f64::total_cmp);
-    let (below, above) = (below.and_then(slowest), above.and_then(slowest));
-    (below.or(above), above.or(below))
+/// The phases between whose mixes a load lies.
+#[derive(Clone, Copy)]
+struct Nearest<'a> {
+    phases: [&'a Carried; 2],
+    /// How far the load lies outside the measured mixes.
+    outside: f64,
 }
 
-/// How far the mix of the load lies outside the shares of updates of these phases.
-fn outside((low, high): (&Carried, &Carried), load: &Load) -> f64 {
-    let wanted = load.update_share();
-    let least = low.update_share.min(high.update_share);
-    let most = low.update_share.max(high.update_share);
-    (least - wanted).max(wanted - most).max(0.0)
+/// The phases with the nearest mixes on both sides; of one side alone, that one twice. Of several of one mix the
+/// slowest: a fresh database does not stay fresh.
+fn between<'a>(closed: &[&'a Carried], wanted: f64) -> Option<Nearest<'a>> {
+    let mixes = || closed.iter().map(|one| one.updates_per_read);
+    let slowest = |mix: f64| {
+        let is_alike = |one: f64| (one - mix).abs() <= DRAWN.max(ONE_STUDY * mix.max(one));
+        let alike = closed.iter().filter(|one| is_alike(one.updates_per_read));
+        alike.min_by(|a, b| a.usual().total_cmp(&b.usual())).copied()
+    };
+    let below = mixes().filter(|one| *one <= wanted + DRAWN).max_by(f64::total_cmp);
+    let above = mixes().filter(|one| *one >= wanted - DRAWN).min_by(f64::total_cmp);
+    let (low, high) = (below.or(above)?, above.or(below)?);
+    Some(Nearest {
+        phases: [slowest(low)?, slowest(high)?],
+        outside: (low - wanted).max(wanted - high).max(0.0),
+    })
 }
 
 fn too_far(nearest: &Carried, load: &Load) -> String {
     format!(
-        "{} of its pages are updates, and the nearest phase that was measured has {}. Nothing is said beyond {:.0} \
-         points: measure a phase of this mix",
-        percent(load.update_share()),
-        percent(nearest.update_share),
+        "its updates are {} of its reads, and those of the nearest phase that was measured {}. Nothing is said beyond \
+         {:.0} points: measure a phase of this mix",
+        percent(load.updates_per_read()),
+        percent(nearest.updates_per_read),
         MIX_REFUSED * 100.0
     )
 }
 
-fn share([low, high]: [&Carried; 2], load: &Load, paced: bool) -> Result<Share, String> {
-    let wanted = load.update_share();
-    let span = high.update_share - low.update_share;
+fn share(nearest: Nearest<'_>, load: &Load, paced: bool) -> Result<Share, String> {
+    let [low, high] = nearest.phases;
+    let span = high.updates_per_read - low.updates_per_read;
     let weight = if span > DRAWN {
-        ((wanted - low.update_share) / span).clamp(0.0, 1.0)
+        ((load.updates_per_read() - low.updates_per_read) / span).clamp(0.0, 1.0)
     } else {
         0.0
     };
-    let a_second = |pages: [&ByBlock; 2]| taken(pages, weight, load);
+    let a_second = |parts: [&ByBlock; 2]| taken(parts, weight, load);
     let Some(parts) = a_second([&low.seconds(), &high.seconds()]) else {
         return Err("its phases share no block that counts".into());
     };
@@ -127,7 +141,7 @@ fn share([low, high]: [&Carried; 2], load: &Load, paced: bool) -> Result<Share, 
         middle: parts.middle,
         ends: parts.low.zip(parts.high).map(|(low, high)| [low, high]),
         phases,
-        outside: outside((low, high), load) > DRAWN,
+        outside: nearest.outside > DRAWN,
         paced,
         processors: a_second([&low.processor_s, &high.processor_s]),
         host_processors: low.processors.filter(|_| low.processors == high.processors),
@@ -135,14 +149,14 @@ fn share([low, high]: [&Carried; 2], load: &Load, paced: bool) -> Result<Share, 
     })
 }
 
-/// What the load takes a second of something, from what a page took of it in two phases; `None` without a block of
-/// both.
+/// What the load takes a second of something, from what a page read took of it in two phases; `None` without a block
+/// of both.
 fn taken([low, high]: [&ByBlock; 2], weight: f64, load: &Load) -> Option<Amount> {
     let both = low.iter().filter_map(|(block, low)| {
         let high = high.get(block)?;
         Some((1.0 - weight) * low + weight * high)
     });
-    let logs: Vec<f64> = both.map(|page| (page * load.pages_per_s()).ln()).collect();
+    let logs: Vec<f64> = both.map(|read| (read * load.reads_per_s).ln()).collect();
     if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
         return None;
     }
@@ -158,12 +172,12 @@ fn taken([low, high]: [&ByBlock; 2], weight: f64, load: &Load) -> Option<Amount>
 mod tests {
     use super::*;
 
-    fn phase(name: &str, update_share: f64, rates: &[f64], p99_ms: f64) -> Carried {
+    fn phase(name: &str, updates_per_read: f64, rates: &[f64], p99_ms: f64) -> Carried {
         Carried {
             phase: name.into(),
             open: false,
-            update_share,
-            pages_per_s: (0..).zip(rates.iter().copied()).collect(),
+            updates_per_read,
+            reads_per_s: (0..).zip(rates.iter().copied()).collect(),
             p99_ns: Some(p99_ms * 1e6),
             processor_s: (0..).zip(rates.iter().map(|rate| 2.0 / rate)).collect(),
             processors: Some(4.0),
@@ -182,17 +196,17 @@ mod tests {
 
     #[test]
     fn a_mix_costs_what_its_parts_cost() {
-        // A read takes 1/10,000 of the stack's second, an update 1/2,000.
+        // A read takes 1/10,000 of the stack's second, and changing what it read 1/2,500 more.
         let carried = [
             phase("read", 0.0, &[10_000.0; 4], 1.0),
             phase("half", 0.5, &[1.0 / 0.0003; 4], 3.0),
         ];
-        let found = of(&carried, &load(2_000.0, 400.0, None)).unwrap();
-        assert!((found.middle - (0.2 + 0.2)).abs() < 1e-9, "{found:?}");
+        let found = of(&carried, &load(2_400.0, 400.0, None)).unwrap();
+        assert!((found.middle - (0.24 + 0.16)).abs() < 1e-9, "{found:?}");
         assert!(!found.outside && !found.paced && found.phases == ["read", "half"]);
-        let found = of(&carried[..1], &load(9_000.0, 1_000.0, None)).unwrap();
+        let found = of(&carried[..1], &load(10_000.0, 1_000.0, None)).unwrap();
         assert!(found.outside, "updates were never measured: {found:?}");
-        let found = of(&carried, &load(100.0, 300.0, None)).unwrap();
+        let found = of(&carried, &load(400.0, 300.0, None)).unwrap();
         assert!(
             found.outside && found.phases == ["half"],
             "so many updates were never measured: {found:?}"
@@ -203,11 +217,14 @@ mod tests {
     fn a_mix_far_outside_is_refused_on_both_sides() {
         let far = |carried: &[Carried], load: &Load| of(carried, load).unwrap_err();
         let half = [phase("half", 0.5, &[3_000.0; 4], 3.0)];
-        for (load, share) in [(load(0.0, 400.0, None), "100 %"), (load(900.0, 100.0, None), "10 %")] {
+        for (load, mix) in [
+            (load(400.0, 400.0, None), "are 100 %"),
+            (load(1_000.0, 100.0, None), "are 10 %"),
+        ] {
             let why = far(&half, &load);
-            assert!(why.starts_with(share) && why.contains("beyond 25 points"), "{why}");
+            assert!(why.contains(mix) && why.contains("beyond 25 points"), "{why}");
         }
-        let near = of(&half, &load(300.0, 100.0, None)).unwrap();
+        let near = of(&half, &load(400.0, 100.0, None)).unwrap();
         assert!(near.outside, "labelled up to there: {near:?}");
         // What was measured on a schedule in this mix still counts.
         let open = Carried {
@@ -215,25 +232,25 @@ mod tests {
             ..phase("all updates", 1.0, &[500.0; 4], 1.0)
         };
         let both = [half[0].clone(), open];
-        let found = of(&both, &load(0.0, 400.0, None)).unwrap();
+        let found = of(&both, &load(400.0, 400.0, None)).unwrap();
         assert!(found.paced && found.phases == ["all updates"], "{found:?}");
     }
 
     #[test]
     fn processors_and_bytes_are_those_of_the_mix() {
-        // Two processors at each measured rate: a page of either phase takes twice what it takes of the stack.
+        // Two processors at each measured rate: a read of either phase takes twice what it takes of the stack.
         let carried = [
             phase("read", 0.0, &[10_000.0; 4], 1.0),
             phase("half", 0.5, &[1.0 / 0.0003; 4], 3.0),
         ];
-        let found = of(&carried, &load(2_000.0, 400.0, None)).unwrap();
+        let found = of(&carried, &load(2_400.0, 400.0, None)).unwrap();
         let (processors, bytes) = (found.processors.unwrap(), found.device_bytes_per_s.unwrap());
         assert!((processors.middle - 0.8).abs() < 1e-9, "{found:?}");
         assert!((bytes.middle - 2_400.0 * 8192.0).abs() < 1e-3, "{found:?}");
         assert_eq!(found.host_processors, Some(4.0));
         let mut unknown = carried;
         unknown[1].processor_s.clear();
-        assert_eq!(of(&unknown, &load(2_000.0, 400.0, None)).unwrap().processors, None);
+        assert_eq!(of(&unknown, &load(2_400.0, 400.0, None)).unwrap().processors, None);
     }
 
     #[test]
@@ -246,8 +263,20 @@ mod tests {
         ];
         let read = of(&carried, &load(5_000.0, 0.0, None)).unwrap();
         assert!(read.phases == ["aged"] && (read.middle - 1.0).abs() < 1e-9, "{read:?}");
-        let mixed = of(&carried, &load(4_000.0, 1_000.0, None)).unwrap();
+        let mixed = of(&carried, &load(5_000.0, 1_000.0, None)).unwrap();
         assert_eq!(mixed.phases, ["aged", "aged half"]);
+    }
+
+    /// While a cache fills, and where dead rows are read, an update comes with more reads.
+    #[test]
+    fn mixes_that_a_cache_alone_tells_apart_are_one() {
+        let carried = [
+            phase("fresh half", 0.52, &[4_000.0; 4], 3.0),
+            phase("aged half", 0.55, &[3_000.0; 4], 3.0),
+            phase("two thirds", 0.67, &[2_000.0; 4], 3.0),
+        ];
+        let found = of(&carried, &load(1_000.0, 520.0, None)).unwrap();
+        assert!(found.phases == ["aged half"] && !found.outside, "{found:?}");
     }
 
     #[test]

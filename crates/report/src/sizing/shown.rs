@@ -13,6 +13,7 @@ pub(super) fn document(sizing: &Sizing) -> Document {
         one.notes.iter().map(move |note| format!("{name}: {note}"))
     });
     blocks.push((Forms::ALL, Block::list(notes)));
+    blocks.push((Forms::ALL, Block::Note(LOAD.into())));
     blocks.push((Forms::ALL, Block::Note(READ.into())));
     let has = |told: fn(&SizedStack) -> bool| sizing.stacks.iter().any(told);
     if has(|one| one.processors.is_some() || one.device_bytes_per_s.is_some()) {
@@ -41,6 +42,10 @@ pub(super) fn document(sizing: &Sizing) -> Document {
         lean: false,
     }
 }
+
+const LOAD: &str = "Reads of the load: all pages that the database reads from storage, those too that it reads to \
+                    change them. AWR's physical reads and PostgreSQL's blks_read count in this way. Updates: pages \
+                    changed, those too that the database's cache had.";
 
 const READ: &str = "For the rate: LUNs that carry it, by the measured phases, with the plain 95 % interval over \
                     blocks. Take: whole LUNs, for the upper end of that interval and for the data. Where stacks of one \
