@@ -27,3 +27,4 @@ mod sealed;
 mod sqlite_power;
 mod sqlite_same;
 mod storm;
+mod temporary_files;

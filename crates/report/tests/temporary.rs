@@ -6,7 +6,7 @@ use crate::fixture::{Actor, Scene, actor, scene};
 use ledger::{Measure, PhaseKind, Setting};
 use report::{Analysis, Check, Explains, Origin, Status, Style, TemporaryFiles};
 
-/// Four stacks: two, and each again with its temporary files apart.
+/// Four stacks: two, and each again with its temporary files apart. Six blocks, the least that explain anything.
 fn four(speeds: [f64; 4]) -> Scene {
     let names = ["group", "group apart", "ext4", "ext4 apart"];
     let one = |(name, speed): (&str, f64)| -> Actor {
@@ -15,6 +15,7 @@ fn four(speeds: [f64; 4]) -> Scene {
         made
     };
     let mut scene = scene(names.into_iter().zip(speeds).map(one).collect());
+    scene.blocks = 6;
     let temp = |name: &str| Setting {
         key: format!("stack.{name}.temp"),
         value: if name.ends_with("apart") {
@@ -59,6 +60,29 @@ fn a_difference_that_goes_with_temporary_space_is_explained_in_a_sentence() {
             "{form}"
         );
     }
+}
+
+#[test]
+fn five_blocks_decide_nothing_however_clear_they_are() {
+    let mut scene = four([1.0, 1.3, 1.3, 1.31]);
+    scene.blocks = 5;
+    let analysis = scene.film().analysis();
+    let explained = &analysis.temporary.explained;
+    assert_eq!(explained.len(), analysis.phases.len());
+    for one in explained {
+        assert_eq!((one.explains, one.change.n), (Explains::NotTold, 5), "{}", one.words);
+        assert!(
+            one.words.contains("not decided whether temporary space"),
+            "{}",
+            one.words
+        );
+    }
+    // The ratios stand there all the same.
+    assert!(!analysis.temporary.apart.is_empty());
+    let form = report::terminal(&analysis, &Style::default());
+    // Lines are broken to the width.
+    let said: Vec<&str> = form.split_whitespace().collect();
+    assert!(said.join(" ").contains("5 of the 6 that it takes"), "{form}");
 }
 
 #[test]

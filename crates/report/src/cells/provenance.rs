@@ -196,7 +196,7 @@ impl Provenance {
             (Some((of_reads, _)), Some((of_writes, _))) if of_writes > of_reads => writes,
             _ => reads.or(writes),
         };
-        graver.or_else(|| self.idle())
+        graver.or_else(|| self.idle(cached_counts))
     }
 
     fn by_cache(&self, name: &str, direction: Direction, by: &str) -> String {
@@ -229,16 +229,27 @@ impl Provenance {
             .any(|direction| direction.temporary == TemporaryFiles::Unknown)
     }
 
+    /// Temporary files beside the data decide the label of a direction, and nobody knows how many bytes of devices are
+    /// theirs: a device served it, or a cache.
+    pub(crate) fn is_blurred(&self) -> bool {
+        [self.reads, self.writes]
+            .iter()
+            .any(|one| one.origin == Origin::Uncounted && one.temporary == TemporaryFiles::Within)
+    }
+
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
-    /// anything.
-    fn idle(&self) -> Option<(Status, String)> {
-        self.is_idle().then(|| match self.is_partly_uncounted() {
-            true => (
+    /// anything. Where both device and cache count, it need not be known which it was.
+    fn idle(&self, cached_counts: bool) -> Option<(Status, String)> {
+        let doubt = match (self.is_blurred(), self.is_partly_uncounted()) {
+            (true, _) if cached_counts => return None,
+            (true, _) => (
                 Status::Suspect,
-                "its engine does not say what it asked of storage".to_string(),
+                "temporary files lie beside its data, so nobody knows whether a cache served it",
             ),
-            false => (Status::Invalid, "it asked storage for next to nothing".to_string()),
-        })
+            (_, true) => (Status::Suspect, "its engine does not say what it asked of storage"),
+            _ => (Status::Invalid, "it asked storage for next to nothing"),
+        };
+        self.is_idle().then(|| (doubt.0, doubt.1.to_string()))
     }
 
     /// Which cache it was, if it is known; what is written waits in it too, but is no hit.
@@ -397,6 +408,40 @@ mod tests {
         );
         let asked_little = Beside::Unknown.label(None, Some(5e6), |_| Origin::None);
         assert_eq!(asked_little, (Origin::None, TemporaryFiles::Light));
+    }
+
+    #[test]
+    fn what_temporary_files_blur_is_ranked_where_device_and_cache_count_both() {
+        let direction = |origin, temporary| Direction {
+            origin,
+            temporary,
+            asked_bytes: 100e6,
+            near_bytes: None,
+            low_bytes: Some(100e6),
+            temporary_bytes: None,
+        };
+        let of = |reads, writes| Provenance {
+            reads,
+            writes,
+            arc_share: None,
+        };
+        let none = direction(Origin::None, TemporaryFiles::Light);
+        let blurred = of(direction(Origin::Uncounted, TemporaryFiles::Within), none);
+        let (status, why) = blurred.doubt(false).expect("a doubt");
+        assert!(
+            status == Status::Suspect && why.contains("temporary files lie beside its data"),
+            "{why}"
+        );
+        assert_eq!(blurred.doubt(true), None);
+        let untold = of(direction(Origin::Uncounted, TemporaryFiles::Light), none);
+        assert!(untold.objection(true).is_some_and(|why| why.contains("does not say")));
+        let cached = of(blurred.reads, direction(Origin::Cache, TemporaryFiles::Light));
+        assert!(
+            cached
+                .objection(false)
+                .is_some_and(|why| why.contains("its writes were served by a cache"))
+        );
+        assert_eq!(of(none, none).doubt(true).map(|doubt| doubt.0), Some(Status::Invalid));
     }
 
     #[test]

@@ -5,12 +5,16 @@
 use super::source::Source;
 use crate::document::{Block, Cell, Forms, Item, Section, Stands, Tone, column};
 use crate::format::ratio;
-use crate::ranking::temporary::TempApart;
+use crate::ranking::temporary::{BLOCKS_MIN, TempApart};
 
 /// How it is to be read.
-const READ: &str = "Not tested, 95 % interval each, above 1 is better. A stack and its twin differ by the place of \
-                    their temporary files alone. It explains a difference if the ratio is nearer to 1 with them \
-                    apart, beyond chance, and its interval is then inside the margin.";
+fn how_to_read() -> String {
+    format!(
+        "Not tested, 95 % interval each, above 1 is better. A stack and its twin differ by the place of their \
+         temporary files alone. It explains a difference if the ratio is nearer to 1 with them apart, beyond chance, \
+         and its interval is then inside the margin. That takes {BLOCKS_MIN} blocks that count."
+    )
+}
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let margin = source.analysis.study.margin;
@@ -34,7 +38,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let table = source.table(caption, &found.apart, |one| &one.stack, columns);
     let mut blocks = vec![
         (Forms::LONG, Block::Table(table)),
-        (Forms::LONG, Block::Note(READ.into())),
+        (Forms::LONG, Block::Note(how_to_read())),
     ];
     blocks.extend(answers(source).map(|words| (Forms::LONG, words)));
     Section::of("temporary-space", "Temporary space", "", blocks).map(|section| section.standing(Stands::Concludes))

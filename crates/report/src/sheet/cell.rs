@@ -72,7 +72,15 @@ impl At<'_> {
             share(provenance.reads),
             share(provenance.writes)
         );
-        let advice = match doubt {
+        let advice = self.of_provenance(doubt.map(|(status, _)| status), counts);
+        Some(Taken::judged(status, figure).advising(advice))
+    }
+
+    /// What to do about where the bytes were: by the status of a doubt, and whether a cache served what counts.
+    fn of_provenance(&self, doubt: Option<Status>, counts: bool) -> &'static str {
+        let provenance = self.cell.provenance;
+        let origins = [provenance.reads.origin, provenance.writes.origin];
+        match doubt {
             None if counts && kind_row(self.kind).is_with_memory => {
                 "ranked with its memory, as all file serving is: the rate is that of storage and memory together"
             }
@@ -80,9 +88,12 @@ impl At<'_> {
                 "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not \
                  the storage"
             }
-            Some((Status::Invalid, _)) if provenance.is_idle() => {
+            Some(Status::Invalid) if provenance.is_idle() => {
                 "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower \
                  `database.cache`"
+            }
+            Some(_) if provenance.is_idle() && provenance.is_blurred() => {
+                "it is not ranked: give temporary files LUNs of their own (`temp`), so that what met a device is known"
             }
             Some(_) if provenance.is_idle() => {
                 "it is not ranked: Assay does not know what served it; run the study again, with a version that \
@@ -97,13 +108,16 @@ impl At<'_> {
                 "this database does not count its temporary files, and devices moved theirs too: give them LUNs of \
                  their own (`temp`), or open the files directly (`access = \"direct\"`)"
             }
+            None if provenance.is_blurred() => {
+                "temporary files lie beside the data, and nobody knows how many of these bytes are theirs: give them \
+                 LUNs of their own (`temp`)"
+            }
             None if provenance.is_partly_uncounted() => {
                 "the engine does not count it: look at what the devices moved, in the table of this \
                  phase"
             }
             None => "nothing to do: the requests met a device",
-        };
-        Some(Taken::judged(status, figure).advising(advice))
+        }
     }
 
     pub(crate) fn steady(&self) -> Option<Taken> {
