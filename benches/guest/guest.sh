@@ -11,7 +11,7 @@
 #   --memory SIZE     of the guest (1G)
 #   --time SECONDS    after which the guest is ended, whatever it does (300)
 #   --out DIR         where the files come that the work leaves in /lab (the directory of the caller)
-#   --assay PATH      the program (target/release/assay, or else target/debug/assay)
+#   --assay PATH      the program (target/release/assay, else target/debug/assay, else the one that is installed)
 #
 # The guest sees the files of this machine and can change none of them but those in --out. It needs no root here. The
 # Debian packages user-mode-linux, lvm2, mdadm, thin-provisioning-tools and kmod give all that it needs.
@@ -24,6 +24,7 @@ luns=4 size=320M disk=4G memory=1G limit=300 out=$PWD script='' study=''
 target=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")
 assay=$target/release/assay
 [ -x "$assay" ] || assay=$target/debug/assay
+[ -x "$assay" ] || assay=$(command -v assay || echo "$assay")
 command=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -80,7 +81,11 @@ if [ -n "$study" ]; then
   # As on a host: a result file is never replaced.
   case " $* " in
     *' --output '*) ;;
-    *) [ ! -e "$result" ] || { echo "$result is there already: move it away, or name another directory (--out)" >&2; exit 2; } ;;
+    *)
+      if [ -e "$result" ]; then
+        echo "$result is there already: move it away, or name another directory (--out)" >&2
+        exit 2
+      fi ;;
   esac
 fi
 

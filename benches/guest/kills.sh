@@ -4,10 +4,14 @@
 # SEED, KILLS and WITHIN (milliseconds, from that moment, or from the first LUN that a run claims) may be set before.
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source "$here/left.sh"
-# How fast the guest reads is of no interest here: without that look a run builds from its first second on.
-sed 's/^\[study\]$/&\nio = "ring"/' "$here/layouts.toml" >kill-layouts.toml
-cp "$here/moves.toml" kill-moves.toml
-cp "$here/cuts.toml" kill-cuts.toml
+source "$here/short.sh"
+short 1h "$here/layouts.toml" "$here/layouts-more.toml" >kill-layouts.toml
+short 1h "$here/moves.toml" >kill-moves.toml
+short 1h "$here/cuts.toml" >kill-cuts.toml
+
+# Nobody writes to it: a wait without a process, which would take its time from the run.
+mkfifo /run/nobody
+exec {nobody}<>/run/nobody
 
 # Whether the kernel has a volume.
 is_up() {
@@ -18,12 +22,22 @@ is_up() {
   return 1
 }
 
+# Whether one of these files has the word in it; words of the shell alone.
+have() {
+  local file lines
+  for file in "${@:2}"; do
+    if { mapfile -t lines <"$file"; } 2>/dev/null && [[ "${lines[*]}" == *"$1"* ]]; then return 0; fi
+  done
+  return 1
+}
+
 # Whether the run of this study is where it shall be killed.
 is_there() {
   case "$1" in
     # What comes before the first LUN is claimed makes little, and takes as long as the host likes.
-    layouts) grep -qs wipe_signature /run/assay/*.journal ;;
-    moves) grep -qs pvmove0 /sys/block/dm-*/dm/name || grep -qs recover /sys/block/md*/md/sync_action ;;
+    layouts) have wipe_signature /run/assay/*.journal ;;
+    # An array of RAID 5 also recovers when it is made: only a move replaces a LUN.
+    moves) have pvmove0 /sys/block/dm-*/dm/name || have replacement /sys/block/md*/md/dev-*/state ;;
     cuts)
       if is_up; then was_up=1; return 1; fi
       [ -n "$was_up" ] ;;
@@ -40,9 +54,9 @@ for nth in $(seq 1 "${KILLS:-20}"); do
   esac
   assay run --yes --seed "$RANDOM" --output "kill$nth.assay" "kill-$study.toml" >/dev/null 2>&1 &
   run=$!
-  while kill -0 "$run" 2>/dev/null && ! is_there "$study"; do sleep 0.1; done
+  while kill -0 "$run" 2>/dev/null && ! is_there "$study"; do read -rt 0.05 -u "$nobody"; done
   pause=$((RANDOM % within))
-  sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
+  read -rt "$((pause / 1000)).$(printf %03d $((pause % 1000)))" -u "$nobody"
   killed=''
   if kill -KILL "$run" 2>/dev/null; then killed=1; fi
   wait "$run" 2>/dev/null

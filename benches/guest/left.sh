@@ -8,7 +8,7 @@ left() {
   for found in /dev/assay* /dev/mapper/assay* /dev/md/assay*; do
     if [ -e "$found" ] || [ -L "$found" ]; then echo "left: name $found"; fi
   done
-  for device in /dev/ubd[b-h]; do
+  for device in /dev/ubd[b-o]; do
     if [ -e "$device" ]; then luns+=("$device"); fi
   done
   blockdev --flushbufs "${luns[@]}"

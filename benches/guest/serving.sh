@@ -8,8 +8,8 @@ source "$here/left.sh"
 servers() {
   local found name
   for found in /proc/[0-9]*/comm; do
-    if { read -r name <"$found"; } 2>/dev/null && [[ $name == nfsd || $name == lockd || $name == rpc.mountd || $name == rpcbind ]]; then
-      echo "$name"
+    if { read -r name <"$found"; } 2>/dev/null; then
+      case "$name" in nfsd | lockd | rpc.mountd | rpcbind) echo "$name" ;; esac
     fi
   done
 }

@@ -1,21 +1,39 @@
-//! LVM and md on a kernel that has them: the guest of `benches/guest` builds, loads and drives every layout, cuts their
-//! power, moves and loses their LUNs, leaves foreign volumes alone, and takes runs away that were killed.
+//! LVM and md on a kernel that has them: the guest of `benches/guest` builds, loads and drives every layout, gives a
+//! verdict, cuts their power, moves and loses their LUNs, leaves foreign volumes alone, and takes runs away that were
+//! killed.
 //!
-//! Prevents: a layout that no kernel ever made, writes of a mirror that nobody counts, an acknowledgement that a volume
-//! loses, a LUN that is not made anew, a volume of somebody else's that is taken, and one that outlives its run.
+//! Prevents: a layout that no kernel ever made, a comparison without a verdict, writes of a mirror that nobody counts,
+//! a move that no device saw, an acknowledgement that a volume loses, a LUN that is not made anew, a volume of somebody
+//! else's that is taken, and one that outlives its run.
 
 use crate::machine::is_full;
 use crate::rig::which;
 use ledger::{Ledger, Measure, PhaseStatus};
+use report::{Analysis, Status, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 /// The guest's exit code where this host's processor can't run it.
 const CANNOT_RUN_HERE: i32 = 75;
 
 fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/guest")
+}
+
+/// The program that works in the guest: that of `ASSAY_TEST_GUEST_BINARY`, or that of this build. A release program
+/// beside it is faster, and the same one if it was made after it.
+fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os("ASSAY_TEST_GUEST_BINARY") {
+        return named.into();
+    }
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_assay"));
+    let made = |path: &Path| -> Option<SystemTime> { std::fs::metadata(path).ok()?.modified().ok() };
+    let target = built.parent().and_then(Path::parent);
+    let release = target.map(|target| target.join("release/assay"));
+    let release = release.filter(|release| made(release) > made(&built));
+    release.unwrap_or(built)
 }
 
 /// What a script of the guest said; `None`, with the reason printed, where the guest's packages are not, or
@@ -33,16 +51,15 @@ pub(crate) fn guest(script: &str, out: &Path, settings: &[(&str, &str)]) -> Opti
     }
     // The guest passes no variables on: they are written before the script's own lines.
     let own = tempfile::NamedTempFile::new().expect("a file");
-    let mut text: String = settings
-        .iter()
-        .map(|(name, value)| format!("{name}={value}\n"))
-        .collect();
+    let size = if is_full() { "FULL" } else { "SHORT" };
+    let settings = settings.iter().copied().chain([(size, "1")]);
+    let mut text: String = settings.map(|(name, value)| format!("{name}={value}\n")).collect();
     text.push_str(&format!("source {}\n", place().join(script).display()));
     std::fs::write(own.path(), text).expect("written");
     let ended = Command::new(place().join("guest.sh"))
-        .args(["--luns", "7", "--size", "96M", "--memory", "1G"])
-        .args(["--time", if is_full() { "7200" } else { "1800" }, "--assay"])
-        .arg(env!("CARGO_BIN_EXE_assay"))
+        .args(["--luns", "9", "--size", "96M", "--memory", "1G"])
+        .args(["--time", if is_full() { "10800" } else { "1800" }, "--assay"])
+        .arg(program())
         .arg("--out")
         .arg(out)
         .arg("--script")
@@ -66,23 +83,62 @@ fn every_layout_is_built_driven_and_taken_away() {
         return;
     };
     let read = |name: &str| std::fs::read_to_string(out.path().join(name)).unwrap_or_default();
-    assert!(said.contains("run 0\nlooked"), "{said}\n{}", read("progress.txt"));
+    let ended = if is_full() {
+        "layouts 0\nlooked"
+    } else {
+        "verdict 0\nlayouts 0\nlooked"
+    };
+    let progress = || format!("{}{}", read("verdict-progress.txt"), read("layouts-progress.txt"));
+    assert!(said.contains(ended), "{said}\n{}", progress());
     let ledger = Ledger::open(out.path().join("layouts.assay")).expect("a result");
     let stacks = ledger.stacks().expect("its stacks");
-    assert_eq!(stacks.len(), 11);
+    assert_eq!(stacks.len(), 13);
     assert!(stacks.iter().all(|stack| stack.skipped.is_none()), "{stacks:?}");
-    // With a volume manager a file system is one layer, as a disk group is.
+    // With a volume manager a file system is one layer, as a disk group is; a loop device and its file are two more.
+    let of_devices = |stack: &&ledger::Stack| stack.data_lun_set.as_deref() != Some("files");
     let group = stacks[0].group();
-    assert!(stacks.iter().all(|stack| stack.group() == group), "{stacks:?}");
+    let alike = stacks.iter().filter(of_devices).all(|stack| stack.group() == group);
+    assert!(alike, "{stacks:?}");
     let phases = ledger.phases().expect("its phases");
     let failed = |phase: &&ledger::Phase| matches!(phase.run.status, PhaseStatus::Failed(_));
     let failed: Vec<_> = phases.iter().filter(failed).collect();
+    let least = if is_full() { 4 * stacks.len() } else { stacks.len() };
     assert!(
-        failed.is_empty() && phases.len() >= 4 * stacks.len(),
+        failed.is_empty() && phases.len() >= least,
         "{failed:?} of {}",
         phases.len()
     );
     members_get_each_write_as_often_as_there_are_copies(&ledger);
+    match is_full() {
+        true => a_verdict_is_given(&ledger),
+        false => a_verdict_is_given(&Ledger::open(out.path().join("verdict.assay")).expect("a result")),
+    }
+}
+
+/// Each comparison has a verdict, or says that it has none yet; each has a ratio inside its interval. The report knows
+/// that it speaks of a guest.
+fn a_verdict_is_given(ledger: &Ledger) {
+    let analysis = Analysis::of(ledger).expect("an analysis");
+    let linear = analysis.comparisons.iter().find(|one| one.stack == "linear");
+    let linear = linear.unwrap_or_else(|| panic!("it is not compared: {:?}", analysis.unranked));
+    assert_eq!((linear.base.as_str(), linear.phase.as_str()), ("group", "age"));
+    for one in &analysis.comparisons {
+        let figures = [one.low, one.ratio, one.high].map(|figure| figure.unwrap_or(f64::NAN));
+        let sound = figures.iter().all(|figure| figure.is_finite() && *figure > 0.0);
+        assert!(sound && figures.is_sorted(), "{one:?}");
+        let agrees = match one.verdict {
+            Verdict::Better => figures[1] > 1.0,
+            Verdict::Worse => figures[1] < 1.0,
+            Verdict::Equivalent | Verdict::NotEnoughData => true,
+        };
+        assert!(agrees && one.n.is_some_and(|blocks| blocks >= 4), "{one:?}");
+        eprintln!("{} against {}: {}", one.stack, one.base, one.words);
+    }
+    let of_guest = analysis
+        .checks
+        .iter()
+        .find(|check| check.subject == "guest's processors");
+    assert_eq!(of_guest.map(|check| check.status), Some(Status::Note));
 }
 
 /// Summed over all phases: what the volume was asked to write, and what its LUNs were.
@@ -122,18 +178,21 @@ fn members_get_each_write_as_often_as_there_are_copies(ledger: &Ledger) {
     }
 }
 
+/// Twenty at full size.
 #[test]
-fn twenty_runs_that_are_killed_leave_nothing() {
+fn runs_that_are_killed_leave_nothing() {
     let out = tempfile::tempdir().expect("a directory");
+    let kills = if is_full() { 20 } else { 6 };
     // Every other seed begins with another layout.
-    let settings = [("KILLS", "20"), ("WITHIN", "4000"), ("SEED", "3")];
+    let settings = [("KILLS", &*kills.to_string()), ("WITHIN", "4000"), ("SEED", "3")];
     let Some(said) = guest("kills.sh", out.path(), &settings) else {
         return;
     };
     assert!(!said.contains("left:"), "{said}");
-    assert_eq!(said.matches(": clean 0\nlooked").count(), 20, "{said}");
-    for study in ["moves", "cuts"] {
-        assert_eq!(said.matches(&format!(" in {study} after ")).count(), 5, "{said}");
+    assert_eq!(said.matches(": clean 0\nlooked").count(), kills, "{said}");
+    for (study, nth) in [("moves", 2), ("cuts", 0)] {
+        let of_study = (1..=kills).filter(|kill| kill % 4 == nth).count();
+        assert_eq!(said.matches(&format!(" in {study} after ")).count(), of_study, "{said}");
     }
     eprintln!("{said}");
 }
@@ -142,8 +201,8 @@ fn twenty_runs_that_are_killed_leave_nothing() {
 #[test]
 fn foreign_volumes_are_left_alone_and_what_is_acknowledged_survives_cuts_and_lost_luns() {
     let out = tempfile::tempdir().expect("a directory");
-    let (cuts, full) = if is_full() { (13, "1") } else { (1, "") };
-    let settings = [("CUTS", &*cuts.to_string()), ("SEED", "3"), ("FULL", full)];
+    let cuts = if is_full() { 13 } else { 2 };
+    let settings = [("CUTS", &*cuts.to_string()), ("SEED", "3")];
     let Some(said) = guest("rest.sh", out.path(), &settings) else {
         return;
     };
@@ -202,11 +261,32 @@ struct Rest<'a> {
     out: &'a Path,
 }
 
-/// Sums of a stack's measures, in phases of this name.
-fn sums(ledger: &Ledger, name: &str) -> BTreeMap<String, BTreeMap<Measure, f64>> {
+/// What a stack did in all blocks, in phases of one name.
+#[derive(Debug, Default)]
+struct Did {
+    /// Phases that were recorded, one in each block.
+    phases: u32,
+    /// Sums over them.
+    sums: BTreeMap<Measure, f64>,
+}
+
+impl Did {
+    /// What was measured; nothing where no phase has it.
+    fn get(&self, measure: Measure) -> Option<f64> {
+        self.sums.get(&measure).copied()
+    }
+
+    /// The same, and 0 where no phase has it.
+    fn at(&self, measure: Measure) -> f64 {
+        self.get(measure).unwrap_or_default()
+    }
+}
+
+/// By stack.
+fn did(ledger: &Ledger, name: &str) -> BTreeMap<String, Did> {
     let trials = ledger.trials().expect("its trials");
     let measures = ledger.measures().expect("its measures");
-    let mut sums = BTreeMap::<String, BTreeMap<Measure, f64>>::new();
+    let mut all = BTreeMap::<String, Did>::new();
     for phase in ledger.phases().expect("its phases") {
         if phase.run.name != name {
             continue;
@@ -215,12 +295,15 @@ fn sums(ledger: &Ledger, name: &str) -> BTreeMap<String, BTreeMap<Measure, f64>>
             .iter()
             .find(|trial| trial.id == phase.run.trial)
             .expect("a trial");
-        let of = sums.entry(trial.stack.clone()).or_default();
+        let of = all.entry(trial.stack.clone()).or_default();
+        of.phases += 1;
         for row in measures.iter().filter(|row| row.phase == phase.id) {
-            *of.entry(row.row.0).or_default() += row.row.1;
+            *of.sums.entry(row.row.0).or_default() += row.row.1;
         }
     }
-    sums
+    let least = if is_full() { 4 } else { 1 };
+    assert!(all.values().all(|of| of.phases >= least), "{all:?}");
+    all
 }
 
 impl Rest<'_> {
@@ -235,68 +318,80 @@ impl Rest<'_> {
     fn what_is_acknowledged_survives_the_power(&self, cuts: u32) {
         let progress = self.read("cuts-progress.txt");
         assert!(self.said.contains("cuts 0\nlooked"), "{}\n{progress}", self.said);
-        let sums = sums(&self.ledger("cuts.assay"), "cuts");
-        assert_eq!(sums.len(), if is_full() { 5 } else { 4 }, "{:?}", sums.keys());
-        for (stack, of) in &sums {
-            let at = |measure| of.get(&measure).copied().unwrap_or_default();
-            let made = f64::from(4 * cuts);
+        let did = did(&self.ledger("cuts.assay"), "cuts");
+        assert_eq!(did.len(), if is_full() { 5 } else { 4 }, "{:?}", did.keys());
+        for (stack, of) in &did {
+            let made = f64::from(of.phases * cuts);
             let shown = || format!("{stack}: {of:?}\n{}\n{progress}", self.read("cuts.txt"));
-            assert_eq!(at(Measure::CutsMade), made, "{}", shown());
-            assert!(at(Measure::CutsAcknowledged) > 0.0, "{stack}: nothing to lose");
+            assert_eq!(of.at(Measure::CutsMade), made, "{}", shown());
+            assert!(of.at(Measure::CutsAcknowledged) > 0.0, "{stack}: nothing to lose");
             let lost = [
                 Measure::CutsLosing,
                 Measure::CutsLost,
                 Measure::CutsHalf,
                 Measure::CutsOlder,
             ];
-            let all = lost.iter().all(|one| at(*one) == 0.0);
             if stack == WITHOUT_BARRIERS {
-                // What came before the power went counts: all four cuts keep it by no chance.
-                assert!(
-                    at(Measure::CutsLosing) > 0.0,
-                    "{stack}: {of:?}\n{}",
-                    self.read("cuts.txt")
-                );
-                eprintln!("{stack}: {} of {made} cuts lost data", at(Measure::CutsLosing));
+                // What came before the power went counts: not all cuts keep it by chance.
+                assert!(of.at(Measure::CutsLosing) > 0.0, "{}", shown());
+                eprintln!("{stack}: {} of {made} cuts lost data", of.at(Measure::CutsLosing));
                 continue;
             }
-            assert!(all, "{stack}: {of:?}\n{}", self.read("cuts.txt"));
+            assert!(lost.iter().all(|one| of.at(*one) == 0.0), "{}", shown());
             // With the write hole or without it: where the cut comes is chance.
             let looked_at = if stack == "raid5" { made } else { 0.0 };
-            assert_eq!(at(Measure::CutsParityLookedAt), looked_at, "{stack}: {of:?}");
+            assert_eq!(of.at(Measure::CutsParityLookedAt), looked_at, "{stack}: {of:?}");
             eprintln!(
                 "{stack}: {made} cuts, {} hit, {} acknowledged, all kept; stale parity after {}: {} B",
-                at(Measure::CutsUnflushed),
-                at(Measure::CutsAcknowledged),
-                at(Measure::CutsStaleParity),
-                at(Measure::CutsStaleParityBytes),
+                of.at(Measure::CutsUnflushed),
+                of.at(Measure::CutsAcknowledged),
+                of.at(Measure::CutsStaleParity),
+                of.at(Measure::CutsStaleParityBytes),
             );
         }
     }
 
     fn a_lun_is_moved_and_a_lost_one_is_made_anew(&self) {
         let progress = || format!("{}{}", self.read("moves-progress.txt"), self.read("lost-progress.txt"));
-        let ended = "moves 0\nlost 0\nlooked";
+        let full = is_full();
+        let ended = if full {
+            "moves 0\nlost 0\nmoves-four 0\nlooked"
+        } else {
+            "moves 0\nlost 0\nlooked"
+        };
         assert!(self.said.contains(ended), "{}\n{}", self.said, progress());
-        let (moved, lost) = if is_full() { (5, 4) } else { (3, 2) };
-        for (file, name, stacks) in [("moves.assay", "moved", moved), ("lost.assay", "made anew", lost)] {
-            let ledger = self.ledger(file);
-            let sums = sums(&ledger, name);
-            assert_eq!(sums.len(), stacks, "{:?}", sums.keys());
-            for (stack, of) in &sums {
-                let (moved, ideal) = (of[&Measure::RebalanceMovedBytes], of[&Measure::RebalanceIdealBytes]);
+        let (moved, lost) = if full { (5, 4) } else { (2, 2) };
+        let mut studies = vec![("moves", "moved", moved), ("lost", "made anew", lost)];
+        if full {
+            studies.push(("moves-four", "moved", 2));
+        }
+        for (study, name, stacks) in studies {
+            let ledger = self.ledger(&format!("{study}.assay"));
+            let did = did(&ledger, name);
+            assert_eq!(did.len(), stacks, "{:?}", did.keys());
+            for (stack, of) in &did {
+                let (moved, ideal) = (of.at(Measure::RebalanceMovedBytes), of.at(Measure::RebalanceIdealBytes));
                 // A disk group moves whole allocation units.
                 let least = if stack == "group" { 1.0 } else { ideal };
                 assert!(moved >= least && ideal > 0.0, "{stack}: {moved} of {ideal}");
+                // What a tool says is no count: the LUNs have one. One that is lost may take its count with it.
+                let seen = devices_saw_the_move(stack, of);
+                assert!(seen || study == "lost", "{study}: {stack}: nobody counted");
             }
             let phases = ledger.phases().expect("its phases");
             for phase in phases.iter().filter(|phase| phase.run.name != "loss") {
-                assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
+                assert_eq!(phase.run.status, PhaseStatus::Valid, "{study}: {}", phase.run.name);
             }
         }
+        self.losses_are_told(lost);
+    }
+
+    /// A phase in which a LUN is lost does not count, and says why.
+    fn losses_are_told(&self, stacks: usize) {
         let phases = self.ledger("lost.assay").phases().expect("its phases");
         let losses: Vec<_> = phases.iter().filter(|phase| phase.run.name == "loss").collect();
-        assert_eq!(losses.len(), 4 * lost);
+        let count = losses.len();
+        assert!(count > 0 && count.is_multiple_of(stacks), "{count} of {stacks} stacks");
         for loss in losses {
             let why = match &loss.run.status {
                 PhaseStatus::Invalid(why) => why.clone(),
@@ -305,4 +400,28 @@ impl Rest<'_> {
             assert!(why.starts_with("md lost ") || why.starts_with("LVM lost "), "{why}");
         }
     }
+}
+
+/// The LUNs of a stack were sent what it says that it moved, and little beside what its volume was asked to write.
+/// `false`: nobody counted.
+fn devices_saw_the_move(stack: &str, of: &Did) -> bool {
+    let moved = of.at(Measure::RebalanceMovedBytes);
+    let (Some(asked), Some(sent)) = (of.get(Measure::NearWriteBytes), of.get(Measure::LowWriteBytes)) else {
+        return false;
+    };
+    eprintln!("{stack}: {moved} B moved, {asked} B asked of the volume, {sent} B sent to its LUNs");
+    // The LUNs of a disk group are its nearest devices: they hold the move.
+    let asked = if stack == "group" { 0.0 } else { asked };
+    assert!(
+        sent - asked >= moved * 0.99,
+        "{stack}: {moved} of {sent}, {asked} asked"
+    );
+    // Where work only reads, next to nothing was asked: then a few percent are all there is beside the move. A write of
+    // parity has two parts, one of a mirror a part for each copy, and the new LUN gets its part too. Labels,
+    // superblocks and a mirror's notes are written at each step.
+    let beside = moved * 0.05 + asked * 5.0 + f64::from(of.phases) * f64::from(8 << 20);
+    if stack != "group" {
+        assert!(sent <= moved + beside, "{stack}: {moved} of {sent}, {asked} asked");
+    }
+    true
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::cost_delta::opt;
 use crate::{
-    Cgroup, CpuDelta, DeviceDelta, KernelThreadsDelta, Memory, OwnDelta, OwnIo, Pressure, Snapshot, Stall, VmCounters,
+    Cgroup, CpuDelta, DeviceCounters, DeviceDelta, KernelThreadsDelta, Memory, OwnDelta, OwnIo, Pressure, Snapshot,
+    Stall, VmCounters,
 };
 
 /// What happened between two snapshots. Levels (memory, control group, own size) are given at both ends.
@@ -19,8 +20,8 @@ pub struct Delta {
     pub devices: BTreeMap<String, DeviceDelta>,
     /// Devices without figures: gone, new, or made anew in between.
     pub lost: Vec<String>,
-    /// Devices that do not count (`queue/iostats` is 0 at either end, and their counters stand still): their figures
-    /// mean nothing.
+    /// Devices that do not count (`queue/iostats` is 0 at either end, and nothing shows that they count all the same):
+    /// their figures mean nothing.
     pub unaccounted: Vec<String>,
     /// CPU time of the machine.
     pub cpu: CpuDelta,
@@ -68,17 +69,12 @@ impl Snapshot {
                 None => lost.push(name.clone()),
             }
         }
-        let mut unaccounted: Vec<String> = earlier.unaccounted.iter().chain(&self.unaccounted).cloned().collect();
-        unaccounted.sort();
-        unaccounted.dedup();
-        // The device mapper says that it does not count, and counts: it keeps its own account (`dm_start_io_acct`).
-        unaccounted.retain(|name| devices.get(name).is_none_or(|delta| delta.reads + delta.writes == 0));
         let rss = |snapshot: &Snapshot| snapshot.own.and_then(|own| own.rss_bytes);
         Delta {
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
             devices,
             lost,
-            unaccounted,
+            unaccounted: unaccounted(earlier, self),
             cpu: CpuDelta::between(earlier, self),
             kernel_threads: earlier
                 .kernel_threads
@@ -106,6 +102,25 @@ impl Snapshot {
             walk_cpu_ns: earlier.walk_cpu_ns.saturating_add(self.walk_cpu_ns),
         }
     }
+}
+
+/// Devices that do not count. The device mapper of kernel 6.1 says so of all its devices, and keeps an account of its
+/// own all the same (`dm_start_io_acct`). Whoever has counted in between is believed to count. So is a device of the
+/// mapper that has ever counted: it is idle, whatever others do to the devices below it. Where a disk says it too,
+/// somebody has switched counting off, and it may be off for all.
+fn unaccounted(earlier: &Snapshot, later: &Snapshot) -> Vec<String> {
+    let mut names: Vec<String> = earlier.unaccounted.iter().chain(&later.unaccounted).cloned().collect();
+    names.sort();
+    names.dedup();
+    let all_mapped = names.iter().all(|name| name.starts_with("dm-"));
+    let completed = |snapshot: &Snapshot, name: &String| snapshot.devices.get(name).map(DeviceCounters::completed);
+    let counts = |name: &String| match (completed(earlier, name), completed(later, name)) {
+        (Some(before), Some(after)) if before == after => all_mapped && after > 0,
+        (Some(before), Some(after)) => before < after,
+        _ => false,
+    };
+    names.retain(|name| !counts(name));
+    names
 }
 
 fn io_between(a: &OwnIo, b: &OwnIo) -> Option<OwnIo> {
@@ -136,4 +151,74 @@ fn stall_between(a: Option<Stall>, b: Option<Stall>) -> Option<Stall> {
         some_us: b.some_us.checked_sub(a.some_us)?,
         full_us: opt(a.full_us, b.full_us),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At one moment: devices with what they have written since they are there, and those that say they do not count.
+    fn snapshot(devices: &[(&str, u64)], unaccounted: &[&str]) -> Snapshot {
+        let mut snapshot = Snapshot::take(&[]).expect("the kernel says what it counts");
+        let counters = |writes: u64| DeviceCounters {
+            writes,
+            write_bytes: writes * 4096,
+            ..Default::default()
+        };
+        let named = devices
+            .iter()
+            .map(|(name, writes)| ((*name).to_owned(), counters(*writes)));
+        snapshot.devices = named.collect();
+        snapshot.unaccounted = unaccounted.iter().map(|name| (*name).to_owned()).collect();
+        snapshot
+    }
+
+    fn between(earlier: &[(&str, u64)], later: &[(&str, u64)], unaccounted: &[&str]) -> Vec<String> {
+        let earlier = snapshot(earlier, unaccounted);
+        snapshot(later, unaccounted).since(&earlier).unaccounted
+    }
+
+    const NOBODY: [&str; 0] = [];
+
+    #[test]
+    fn an_idle_volume_counts_though_another_one_moves_its_disk() {
+        let off = ["dm-0", "dm-1"];
+        let idle = between(
+            &[("dm-0", 700), ("dm-1", 40), ("sda", 800)],
+            &[("dm-0", 950), ("dm-1", 40), ("sda", 1050)],
+            &off,
+        );
+        assert_eq!(idle, NOBODY, "dm-1 has counted what was loaded into it");
+        let never = between(
+            &[("dm-0", 700), ("dm-1", 0), ("sda", 800)],
+            &[("dm-0", 950), ("dm-1", 0), ("sda", 1050)],
+            &off,
+        );
+        assert_eq!(never, ["dm-1"], "nothing shows that it counts");
+    }
+
+    #[test]
+    fn a_device_whose_account_was_switched_off_is_not_idle() {
+        let still = [("dm-0", 700), ("sda", 800)];
+        assert_eq!(between(&still, &still, &["sda"]), ["sda"]);
+        assert_eq!(
+            between(&still, &still, &["dm-0", "sda"]),
+            ["dm-0", "sda"],
+            "off for all"
+        );
+        assert_eq!(between(&still, &still, &[]), NOBODY);
+        let moved = [("dm-0", 701), ("sda", 800)];
+        assert_eq!(
+            between(&still, &moved, &["dm-0", "sda"]),
+            ["sda"],
+            "dm-0 has just counted"
+        );
+    }
+
+    #[test]
+    fn a_volume_that_was_made_anew_or_is_gone_has_no_figures() {
+        let before = [("dm-0", 700)];
+        assert_eq!(between(&before, &[("dm-0", 3)], &["dm-0"]), ["dm-0"]);
+        assert_eq!(between(&before, &[], &["dm-0"]), ["dm-0"]);
+    }
 }

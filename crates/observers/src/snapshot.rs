@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub walk_cpu_ns: u64,
     /// By name.
     pub devices: BTreeMap<String, DeviceCounters>,
-    /// Devices whose accounting is switched off (`queue/iostats` is 0): their counters stand still whatever happens.
+    /// Devices whose accounting is switched off (`queue/iostats` is 0). Counters of a device mapper move all the same.
     pub unaccounted: Vec<String>,
     /// CPU time of the machine.
     pub cpu: SystemCpu,

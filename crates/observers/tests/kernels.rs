@@ -12,6 +12,8 @@ const OLD: &str = "linux-3.10-lvm-cgroup1";
 const MD: &str = "linux-4.19-md";
 const BTRFS: &str = "linux-6.1-btrfs-loop";
 const NVME: &str = "linux-6.8-nvme-cgroup2";
+/// A guest of User-mode Linux on a machine that has a hypervisor below it.
+const USER_MODE: &str = "linux-6.1-user-mode";
 
 /// Major and minor number of a device.
 type Numbers = (u32, u32);
@@ -411,4 +413,15 @@ fn facts_are_what_the_kernel_says_and_no_more() {
         facts.contains(&("mapping kind".to_owned(), "lvm".to_owned())),
         "{facts:?}"
     );
+}
+
+#[test]
+fn a_guest_of_user_mode_linux_is_known_beside_the_flags_of_its_host() {
+    let facts = host_facts_in(&root(USER_MODE));
+    let of = |name: &str| {
+        let found = facts.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    assert_eq!(of("virtualisation"), Some("User-mode Linux"), "{facts:?}");
+    assert_eq!((of("cpu"), of("cpus")), (Some("UML"), Some("1")));
 }

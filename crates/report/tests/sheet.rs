@@ -99,6 +99,29 @@ fn processors_that_follow_the_load_are_told() {
 }
 
 #[test]
+fn a_study_in_a_guest_says_whose_processors_it_counted() {
+    let said = |below: Option<&str>| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.9)]);
+        let facts = below.map(|name| fact("host", "virtualisation", name));
+        scene.facts = facts.into_iter().collect();
+        let film = scene.film();
+        let analysis = film.analysis();
+        let whole = report::markdown(&analysis);
+        let found = analysis
+            .checks
+            .into_iter()
+            .find(|check| check.subject == "guest's processors");
+        found.map(|check| (check.status, check.figure, whole))
+    };
+    let (status, figure, whole) = said(Some("User-mode Linux")).unwrap();
+    assert_eq!(status, Status::Note);
+    let words = "the study ran in a guest (User-mode Linux): its CPU figures are not those of a host";
+    assert_eq!(figure, words);
+    assert!(whole.contains(words), "{whole}");
+    assert!(said(Some("a hypervisor (QEMU)")).is_none() && said(None).is_none());
+}
+
+#[test]
 fn waits_for_memory_are_in_doubt_unless_a_budget_was_kept() {
     let said = |waited_s: Option<f64>, enforced: f64| {
         let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.9)]);

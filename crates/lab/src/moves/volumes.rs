@@ -1,10 +1,12 @@
 //! A volume of LVM or md whose LUNs change under its workers, beside a disk group that does the same.
 //!
 //! Takes a stack that stands and the run's journal; gives the change as a disk group gives its own. Prevents: a move of
-//! LVM and one of a disk group that were measured in two ways.
+//! LVM and one of a disk group that were measured in two ways, and a move that a tool reports and no device saw.
 
 use crate::group::changing::{Change, Changes, HowFar, Meanwhile, Moved};
-use plan::Rebalance;
+use crate::host::devices::Devices;
+use observers::{Delta, Snapshot};
+use plan::{Bytes, Rebalance};
 use stacks::{Built, Journal};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -22,6 +24,8 @@ impl Changes for VolumeOf<'_> {
 
     fn change<'a>(&'a self, asked: &'a Rebalance, _: u64) -> anyhow::Result<Box<Change<'a>>> {
         let exchange = stacks::exchange(self.built, self.journal, &asked.drop, &asked.add)?;
+        let devices = Devices::under(&exchange.new_luns())?.near;
+        let before = Snapshot::take(&devices)?;
         // Whoever has the volume open follows it: the kernel has one map for all.
         let change = move |meanwhile: &mut Meanwhile<'_>| {
             let began = Instant::now();
@@ -42,9 +46,71 @@ impl Changes for VolumeOf<'_> {
                 !meanwhile.stop.load(Ordering::Relaxed)
             })?;
             moved.elapsed_ns = elapsed();
-            moved.unfinished = (!finished).then(|| "the move was stopped half-way".to_string());
+            moved.unfinished = match finished {
+                true => {
+                    let delta = Snapshot::take(&devices)?.since(&before);
+                    contradicted(moved.moved_bytes, written(&devices, &delta))
+                }
+                false => Some("the move was stopped half-way".to_string()),
+            };
             Ok(moved)
         };
         Ok(Box::new(change))
+    }
+}
+
+/// Bytes that these devices were sent; `None` where one is not seen or does not count. Whatever was moved was written:
+/// a device that counts nothing counts nothing at all.
+fn written(devices: &[String], delta: &Delta) -> Option<u64> {
+    let bytes = |name: &String| Some(delta.devices.get(name)?.write_bytes).filter(|bytes| *bytes > 0);
+    let all: Option<u64> = devices.iter().map(bytes).sum();
+    all.filter(|bytes| *bytes > 0)
+}
+
+/// Less than this share of a move at its devices is no rounding of a last piece.
+const WRITTEN_SHARE_MIN: f64 = 0.99;
+
+/// What the tool says was moved, against what the new LUNs were sent: that, and what the workers wrote there meanwhile.
+fn contradicted(moved: u64, written: Option<u64>) -> Option<String> {
+    let written = written.filter(|bytes| (*bytes as f64) < moved as f64 * WRITTEN_SHARE_MIN)?;
+    Some(format!(
+        "the volume's tool says that it moved {}, and the new LUNs were sent {} only",
+        Bytes(moved),
+        Bytes(written)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use observers::DeviceDelta;
+
+    #[test]
+    fn a_move_that_no_device_saw_is_contradicted() {
+        let whole = 64 << 20;
+        assert_eq!(contradicted(whole, None), None, "nobody counts");
+        assert_eq!(contradicted(whole, Some(whole)), None);
+        assert_eq!(contradicted(whole, Some(3 * whole)), None, "the workers write too");
+        let said = contradicted(whole, Some(whole / 2)).expect("half of it");
+        assert!(said.contains("64MiB") && said.contains("32MiB"), "{said}");
+    }
+
+    #[test]
+    fn a_device_that_counts_nothing_is_no_witness() {
+        let now = Snapshot::take(&[]).expect("a snapshot");
+        let mut delta = now.since(&now);
+        let names = ["one", "two"].map(String::from);
+        for (name, write_bytes) in names.iter().zip([5, 7]) {
+            let counted = DeviceDelta {
+                write_bytes,
+                ..DeviceDelta::default()
+            };
+            delta.devices.insert(name.clone(), counted);
+        }
+        assert_eq!(written(&names, &delta), Some(12));
+        delta.devices.insert("two".to_string(), DeviceDelta::default());
+        assert_eq!(written(&names, &delta), None);
+        assert_eq!(written(&["gone".to_string()], &delta), None);
+        assert_eq!(written(&[], &delta), None);
     }
 }

@@ -95,11 +95,17 @@ fn processors(root: &Root, facts: &mut Facts) {
     facts.add("cpu cores each socket", field(&["cpu cores"]));
 }
 
+/// How the kernel's port to user space names the maker of its processors.
+const USER_MODE_VENDOR: &str = "User Mode Linux";
+
 fn virtualisation(root: &Root) -> Option<String> {
-    let flagged = root.proc_text("cpuinfo").is_some_and(|text| {
-        let mut flags = text.lines().filter(|line| line.starts_with("flags"));
-        flags.any(|line| line.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
-    });
+    let cpuinfo = root.proc_text("cpuinfo").unwrap_or_default();
+    // It also prints the flags of the host's processors, and those may tell of a hypervisor below the host.
+    if is_user_mode(&cpuinfo) {
+        return Some("User-mode Linux".to_owned());
+    }
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    let flagged = flags.any(|line| line.split_ascii_whitespace().any(|flag| flag == "hypervisor"));
     let vendor = root.sys_value("class/dmi/id/sys_vendor");
     let named = root.sys_value("hypervisor/type");
     match (named, flagged) {
@@ -108,6 +114,13 @@ fn virtualisation(root: &Root) -> Option<String> {
         // Absence of the flag on x86 means bare metal or a hypervisor that hides; no claim either way.
         (None, false) => None,
     }
+}
+
+/// Whether this kernel is itself a process of another Linux.
+fn is_user_mode(cpuinfo: &str) -> bool {
+    let vendors = cpuinfo.lines().filter(|line| line.starts_with("vendor_id"));
+    let mut vendors = vendors.filter_map(|line| line.split_once(':'));
+    vendors.any(|(_, vendor)| vendor.trim() == USER_MODE_VENDOR)
 }
 
 fn machine(root: &Root) -> Option<String> {

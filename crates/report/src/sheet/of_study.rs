@@ -92,6 +92,22 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["processors_that_follow_the_load_are_told"],
     },
     Rule {
+        subject: "guest's processors",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "compare CPU per operation, and the highest rates, only between stacks of this guest",
+        take: Take::Study(whole::in_a_guest),
+        document: Some(Document {
+            figure: "the study ran in a guest of User-mode Linux \
+                 ([a guest](volumes.md#a-guest-with-a-kernel-of-its-own))",
+            threshold: "none",
+            beyond: "",
+            why: "each system call of such a guest costs several switches between processes of its host. Guests of \
+                 other hypervisors have no line: their programs run on the processors themselves",
+        }),
+        traps: &["a_study_in_a_guest_says_whose_processors_it_counted"],
+    },
+    Rule {
         subject: "hosts that differ",
         bound: Bound::Words("no difference"),
         beyond: Status::Suspect,

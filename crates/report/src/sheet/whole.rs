@@ -62,6 +62,16 @@ pub(crate) fn governor(book: &Book, _: &Analysis) -> Option<Taken> {
     Some(Taken::holds(governor == "performance", format!("chosen by {governor}")))
 }
 
+/// A guest whose host plays each of its system calls, by its name in the facts of a host.
+const USER_MODE: &str = "User-mode Linux";
+
+/// Processors of a guest: what it counts is not what its host's would take.
+pub(crate) fn in_a_guest(book: &Book, _: &Analysis) -> Option<Taken> {
+    let below = book.fact(&Scope::Host, FactName::Virtualisation)?.to_string();
+    let said = format!("the study ran in a guest ({below}): its CPU figures are not those of a host");
+    (below == USER_MODE).then(|| Taken::broken(said))
+}
+
 pub(crate) fn planted(_: &Book, stack: &Stack) -> Option<Taken> {
     stack.injected.as_ref().map(Taken::broken)
 }

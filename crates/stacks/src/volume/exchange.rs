@@ -6,7 +6,8 @@
 //! anything.
 
 use super::commands::{PATIENCE, RESYNC_LIMIT, on_array, tool, words};
-use super::health::is_faulty;
+use super::health::{is_faulty, is_in_sync};
+use super::mapped::Kernel;
 use super::said::{Completed, RaidStatus, completed, mirror_status, used_bytes};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
@@ -50,7 +51,17 @@ enum Way {
     MadeAnew,
 }
 
-/// How far a change is: bytes that are there by now. Gives whether it shall go on.
+impl Way {
+    /// Of a LUN of an array, by what the kernel says of it there.
+    fn in_array(state: Option<&str>) -> Way {
+        match state {
+            Some(state) if !is_faulty(state) => Way::Moved,
+            _ => Way::MadeAnew,
+        }
+    }
+}
+
+/// How far a change is: bytes that are there by now, as the tool or the kernel says. Gives whether it shall go on.
 pub type Told<'t> = dyn FnMut(u64) -> bool + 't;
 
 /// Gets ready to put the LUNs `add` in the places of the LUNs `drop`, each in that of one.
@@ -99,6 +110,11 @@ impl Exchange<'_> {
         self.steps.iter().map(|step| step.bytes).sum()
     }
 
+    /// The LUNs that they come to. Their devices count what is written to them, whatever is said of the change.
+    pub fn new_luns(&self) -> Vec<PathBuf> {
+        self.steps.iter().map(|step| step.new.clone()).collect()
+    }
+
     /// Does it, and tells how far it is. `false`: it was told to stop.
     ///
     /// # Errors
@@ -125,14 +141,10 @@ impl Exchange<'_> {
         let (way, bytes) = match &self.volume.manager {
             Manager::Lvm(asked) => self.of_lvm(asked.layout, &old)?,
             Manager::Md(_) => {
-                let array = self.array()?;
-                let state = mapped::state_in(&array, &old);
-                let way = match state {
-                    Some(state) if !is_faulty(&state) => Way::Moved,
-                    _ => Way::MadeAnew,
-                };
-                let kib = mapped::of_array(&array, "component_size").and_then(|text| number(&text));
-                (way, kib.map_err(|e| self.failed("look at", e))? << 10)
+                let (array, kernel) = (self.array()?, mapped::here());
+                let way = Way::in_array(kernel.state_in(&array, &old).as_deref());
+                let bytes = component_bytes(kernel, &array);
+                (way, bytes.map_err(|e| self.failed("look at", e))?)
             }
         };
         Ok(Step { old, new, way, bytes })
@@ -144,7 +156,7 @@ impl Exchange<'_> {
             && let Some(status) = lvm::status(&mapping)?.filter(|status| status.lost > 0)
         {
             let copies: Vec<Vec<OsString>> = (0..COPIES)
-                .map(|copy| mapped::below(&lvm::copy(&self.volume.uuid, copy)))
+                .map(|copy| mapped::here().below(&lvm::copy(&self.volume.uuid, copy)))
                 .collect();
             let lun = std::fs::canonicalize(old).ok();
             if let Some(lun) = lun.as_deref().and_then(Path::file_name)
@@ -173,7 +185,9 @@ impl Exchange<'_> {
     }
 
     fn array(&self) -> Result<PathBuf, StackError> {
-        mapped::array_of(&self.volume.uuid).map_err(|e| self.failed("find the array of", e))
+        mapped::here()
+            .array_of(&self.volume.uuid)
+            .map_err(|e| self.failed("find the array of", e))
     }
 
     /// `pvmove` stays until all is moved. What moves has a mapping of its own, which says how far it is.
@@ -230,8 +244,8 @@ impl Exchange<'_> {
         self.mdadm(&array, &["--add", &new])?;
         self.mdadm(&array, &["--replace", &argument(&step.old), "--with", &new])?;
         let all = self.until(far, || {
-            let state = mapped::state_in(&array, &step.old);
-            Ok((state.is_none_or(|state| is_faulty(&state)), sync_of(&array)))
+            let kernel = mapped::here();
+            Ok((is_replaced(kernel, &array, step), sync_of(kernel, &array)))
         })?;
         if all {
             self.remove(&array, &step.old)?;
@@ -245,13 +259,15 @@ impl Exchange<'_> {
     /// The kernel makes the new LUN from the others.
     fn rebuild(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
         let array = self.array()?;
-        if mapped::state_in(&array, &step.old).is_some() {
+        if mapped::here().state_in(&array, &step.old).is_some() {
             self.remove(&array, &step.old)?;
         }
         self.mdadm(&array, &["--add", &argument(&step.new)])?;
         self.until(far, || {
-            let missing = mapped::of_array(&array, "degraded").and_then(|text| number(&text));
-            Ok((missing.map_err(|e| self.failed("look at", e))? == 0, sync_of(&array)))
+            let kernel = mapped::here();
+            let missing = kernel.of_array(&array, "degraded").and_then(|text| number(&text));
+            let missing = missing.map_err(|e| self.failed("look at", e))?;
+            Ok((missing == 0, sync_of(kernel, &array)))
         })
     }
 
@@ -296,10 +312,26 @@ impl Exchange<'_> {
     }
 }
 
+/// The old LUN has left, and the new one holds all of it: an old one that fails half-way leaves, too.
+fn is_replaced(kernel: Kernel<'_>, array: &Path, step: &Step) -> bool {
+    let has_left = Way::in_array(kernel.state_in(array, &step.old).as_deref()) == Way::MadeAnew;
+    has_left
+        && kernel
+            .state_in(array, &step.new)
+            .is_some_and(|state| is_in_sync(&state))
+}
+
 /// How far the kernel is with an array; nothing before it begins.
-fn sync_of(array: &Path) -> Completed {
-    let text = mapped::of_array(array, "sync_completed").unwrap_or_default();
+fn sync_of(kernel: Kernel<'_>, array: &Path) -> Completed {
+    let text = kernel.of_array(array, "sync_completed").unwrap_or_default();
     completed(&text).unwrap_or_default()
+}
+
+/// What each LUN of an array holds of it, which the kernel says in KiB.
+fn component_bytes(kernel: Kernel<'_>, array: &Path) -> io::Result<u64> {
+    let kib = number(&kernel.of_array(array, "component_size")?)?;
+    kib.checked_mul(1 << 10)
+        .ok_or_else(|| io::Error::other(format!("a LUN can't have {kib} KiB")))
 }
 
 fn number(text: &str) -> io::Result<u64> {
@@ -317,6 +349,7 @@ fn works(status: &RaidStatus, copies: &[Vec<OsString>], lun: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::volume::recorded::{Scene, UUID};
     use crate::volume::said::raid_status;
 
     #[test]
@@ -329,5 +362,95 @@ mod tests {
         assert!(!works(&lost, &copies, OsStr::new("loop2")), "nothing is known of it");
         let forgotten = [on(&["loop0"]), on(&[])];
         assert!(!works(&lost, &forgotten, OsStr::new("loop1")));
+    }
+
+    #[test]
+    fn the_lost_lun_of_a_recorded_mirror_is_known_by_what_its_copies_stand_on() {
+        let scene = Scene::of("lvm-raid1-lost");
+        let root = scene.laid_out();
+        let lost = raid_status(&scene.status("data")[0]).expect("a status");
+        let copies: Vec<Vec<OsString>> = (0..COPIES)
+            .map(|copy| root.kernel().below(&lvm::copy(&UUID, copy)))
+            .collect();
+        assert!(works(&lost, &copies, OsStr::new("ubdb")));
+        assert!(!works(&lost, &copies, OsStr::new("loop0")), "it takes no more writes");
+        assert!(!works(&lost, &copies, OsStr::new("ubdd")), "it is in the reserve");
+    }
+
+    #[test]
+    fn a_lun_that_an_array_has_is_moved_and_any_other_is_made_anew() {
+        for (scene, lun, way) in [
+            ("md-raid1", "ubdb", Way::Moved),
+            ("md-raid1-sync", "ubdc", Way::Moved),
+            ("md-raid1-replace", "ubdb", Way::Moved),
+            ("md-raid1-replaced", "ubdb", Way::MadeAnew),
+            ("md-raid1-lost", "ubdc", Way::MadeAnew),
+            ("md-raid1-removed", "ubdc", Way::MadeAnew),
+            ("md-raid1-write-error", "loop0", Way::MadeAnew),
+            ("md-raid5-replace", "ubdb", Way::Moved),
+            ("md-raid5-replaced", "ubdb", Way::MadeAnew),
+        ] {
+            let root = Scene::of(scene).laid_out();
+            let state = root.kernel().state_in(&root.array(), &root.lun(lun));
+            assert!(Way::in_array(state.as_deref()) == way, "{scene}: {lun} is {state:?}");
+        }
+    }
+
+    #[test]
+    fn a_lun_is_replaced_when_the_new_one_holds_all() {
+        let is_done = |scene: &str, old: &str, new: &str| {
+            let root = Scene::of(scene).laid_out();
+            let step = Step {
+                old: root.lun(old),
+                new: root.lun(new),
+                way: Way::Moved,
+                bytes: 0,
+            };
+            is_replaced(root.kernel(), &root.array(), &step)
+        };
+        assert!(!is_done("md-raid1-replace", "ubdb", "ubde"), "under way");
+        assert!(is_done("md-raid1-replaced", "ubdb", "ubde"));
+        assert!(
+            !is_done("md-raid1-recover", "ubdc", "ubdb"),
+            "the old one has left, and the new one is not whole"
+        );
+    }
+
+    #[test]
+    fn an_array_says_how_much_of_how_much_it_has_copied() {
+        let far = |scene: &str| {
+            let root = Scene::of(scene).laid_out();
+            sync_of(root.kernel(), &root.array())
+        };
+        let under_way = [
+            "md-raid1-sync",
+            "md-raid1-replace",
+            "md-raid1-recover",
+            "md-raid5-replace",
+            "md-raid5-recover",
+        ];
+        for scene in under_way {
+            let root = Scene::of(scene).laid_out();
+            let bytes = component_bytes(root.kernel(), &root.array()).expect("its size");
+            let Completed { done, all } = far(scene);
+            assert!(all * 512 == bytes && done < all, "{scene}: {done} of {all}");
+        }
+        for scene in ["md-raid0", "md-raid1", "md-raid1-lost", "md-raid5-replaced"] {
+            assert_eq!(far(scene), Completed::default(), "{scene}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_progress_and_no_size_is_not_taken_for_one() {
+        let root = Scene::of("md-raid1-recover").laid_out();
+        let (kernel, array) = (root.kernel(), root.array());
+        for odd in ["", "delayed\n", "none\n", "9 / 8\n", "-1 / 8\n", "1 / 2 / 3\n"] {
+            root.put("sys/block/md127/md/sync_completed", odd);
+            assert_eq!(sync_of(kernel, &array), Completed::default(), "{odd:?}");
+        }
+        for odd in ["", "-4", "48128 KiB", "18446744073709551615"] {
+            root.put("sys/block/md127/md/component_size", odd);
+            assert!(component_bytes(kernel, &array).is_err(), "{odd:?}");
+        }
     }
 }

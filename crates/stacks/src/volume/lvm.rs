@@ -58,8 +58,9 @@ fn config(has_udev: bool) -> String {
 
 pub(super) fn command(name: &str, args: Vec<String>, luns: &[PathBuf]) -> Tool {
     let list = listed(luns);
+    let config = config(mapped::here().has_udev());
     let all = [
-        words(&[name, "-y", "--devices", &list, "--config", &config(mapped::has_udev())]),
+        words(&[name, "-y", "--devices", &list, "--config", &config]),
         args.clone(),
     ];
     let shown = [words(&[name, "-y", "--devices", &list]), args].concat().join(" ");
@@ -154,7 +155,7 @@ fn thick(asked: &Lvm, group: &str, (luns, members): (&[PathBuf], usize)) -> Vec<
 fn thin(asked: &Lvm, group: &str) -> Result<Vec<String>, StackError> {
     // Until a volume stands on it, the pool has one mapping, of its own name.
     let pool = format!("{group}-{POOL}");
-    let bytes = mapped::bytes(&pool).map_err(|e| {
+    let bytes = mapped::here().bytes(&pool).map_err(|e| {
         let cure = "look at it with `dmsetup ls`";
         StackError::path("find the size of the pool", Path::new(&pool), e, cure)
     })?;
@@ -200,9 +201,9 @@ pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), 
 pub(crate) fn remove(group: &str) -> io::Result<()> {
     let start = Instant::now();
     loop {
-        let mappings = mapped::mappings_of(group)?;
+        let mappings = mapped::here().mappings_of(group)?;
         if mappings.is_empty() {
-            return mapped::forget_names(group);
+            return mapped::here().forget_names(group);
         }
         let mut failed = None;
         for mapping in mappings.iter().filter(|mapping| mapping.is_free) {

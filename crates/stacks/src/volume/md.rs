@@ -77,7 +77,8 @@ fn wait_for_resync(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> 
     // It also fails where there was nothing to wait for.
     let start = Instant::now();
     loop {
-        let action = mapped::array_of(uuid).and_then(|array| mapped::action_of(&array));
+        let kernel = mapped::here();
+        let action = kernel.array_of(uuid).and_then(|array| kernel.action_of(&array));
         match action {
             Ok(action) if action == "idle" => return Ok(()),
             Ok(_) if start.elapsed() < LIMIT => std::thread::sleep(Duration::from_millis(50)),
@@ -106,9 +107,10 @@ pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), 
 pub(crate) fn stop(uuid: &[u8; 16]) -> io::Result<()> {
     let begin = Instant::now();
     loop {
-        let array = match mapped::array_of(uuid) {
+        let array = match mapped::here().array_of(uuid) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return mapped::forget_array(&device(uuid), &md_uuid(uuid).replace(':', ""));
+                let hex = md_uuid(uuid).replace(':', "");
+                return mapped::here().forget_array(&device(uuid), &hex);
             }
             found => found?,
         };

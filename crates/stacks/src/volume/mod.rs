@@ -188,3 +188,6 @@ fn appeared(path: &Path) -> Result<(), StackError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod recorded;

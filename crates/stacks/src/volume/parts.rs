@@ -40,7 +40,7 @@ pub(crate) const OF_MD: [Part; 4] = [RAID0, RAID1, RAID10, RAID5];
 impl Part {
     /// Whether the kernel has it, or a module of it, or nobody can say: then the tool finds out.
     pub(crate) fn is_there(&self) -> bool {
-        modules::has(self.module) || mapped::has_level(self.module) || !modules::are_listed()
+        modules::has(self.module) || mapped::here().has_level(self.module) || !modules::are_listed()
     }
 
     fn why(&self) -> String {

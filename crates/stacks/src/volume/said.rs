@@ -62,7 +62,8 @@ pub fn raid_status(text: &str) -> Option<RaidStatus> {
     let (_level, _count, health) = (words.next()?, words.next()?, words.next()?);
     let (done, all) = words.next()?.split_once('/')?;
     let action = words.next()?;
-    let lost = |letter: &u8| *letter == b'D';
+    // A dash: the device is not even known (`__raid_dev_status`).
+    let lost = |letter: &u8| matches!(letter, b'D' | b'-');
     let ones = health.bytes().take(64).enumerate().filter(|(_, letter)| lost(letter));
     Some(RaidStatus {
         sectors,
@@ -127,6 +128,8 @@ mod tests {
         assert!(!lost.is_in_step() && lost.lost == 1);
         assert!(lost.has_lost(0) && !lost.has_lost(1) && !lost.has_lost(64));
         assert!(status("0 638976 raid raid1 2 AD 638976/638976 idle 0 0 -\n").has_lost(1));
+        let unknown = status("0 638976 raid raid1 2 A- 638976/638976 idle 0 0 -\n");
+        assert!(unknown.has_lost(1) && unknown.lost == 1 && !unknown.is_in_step());
         assert_eq!(raid_status("0 638976 linear \n"), None);
         assert_eq!(raid_status(""), None);
     }
