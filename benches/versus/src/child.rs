@@ -34,27 +34,21 @@ pub(crate) struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // It leads a group of its own, in which the tool may have made others.
-        if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32)
-            && matches!(self.child.try_wait(), Ok(None))
-        {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            let _ = self.child.wait();
-        }
+        self.kill();
     }
 }
 
-fn listen(stdout: ChildStdout) -> (Receiver<()>, JoinHandle<String>) {
+/// Sends word of each line that is awaited, and gives all of them.
+fn listen(stdout: ChildStdout, awaited: fn(&str) -> bool) -> (Receiver<()>, JoinHandle<String>) {
     let (sender, receiver) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
         for line in BufReader::new(stdout).lines() {
             let Ok(line) = line else { break };
-            if line == "go" {
+            text.push_str(&line);
+            text.push('\n');
+            if awaited(&line) {
                 let _ = sender.send(());
-            } else {
-                text.push_str(&line);
-                text.push('\n');
             }
         }
         text
@@ -69,6 +63,17 @@ impl Started {
         environment: &[(&str, &str)],
         scratch: &Path,
     ) -> anyhow::Result<Started> {
+        Started::spawn_until(program, args, environment, scratch, |line| line == "go")
+    }
+
+    /// The same of a tool that has another line to wait for.
+    fn spawn_until(
+        program: &Path,
+        args: &[String],
+        environment: &[(&str, &str)],
+        scratch: &Path,
+        awaited: fn(&str) -> bool,
+    ) -> anyhow::Result<Started> {
         let errors = File::create(scratch.join("stderr")).context("make a file for what a tool says")?;
         let mut child = Command::new(program)
             .args(args)
@@ -81,7 +86,7 @@ impl Started {
             .spawn()
             .with_context(|| format!("start {}\n  install it", program.display()))?;
         let stdout = child.stdout.take().context("a child has the stdout it was given")?;
-        let (went, printed) = listen(stdout);
+        let (went, printed) = listen(stdout, awaited);
         Ok(Started {
             child,
             went,
@@ -93,7 +98,28 @@ impl Started {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    fn wait_for(&mut self, go: &Go, interrupt: &Interrupt) -> anyhow::Result<()> {
+    /// With all that it has started: it leads a group of its own.
+    fn kill(&mut self) {
+        if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32)
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+
+    fn all_printed(&mut self) -> String {
+        let reader = self.printed.take();
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    }
+
+    /// Ends it, if it has not ended by itself, and gives what it has printed.
+    fn stop(mut self) -> String {
+        self.kill();
+        self.all_printed()
+    }
+
+    fn wait_for(&mut self, go: &Go, patience: Duration, interrupt: &Interrupt) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
             interrupt.check()?;
@@ -105,8 +131,8 @@ impl Started {
             if went || self.ended()? {
                 return Ok(());
             }
-            if began.elapsed() > PATIENCE {
-                bail!("its loop did not begin within {} s", PATIENCE.as_secs());
+            if began.elapsed() > patience {
+                bail!("nothing was seen of its loop within {} s", patience.as_secs());
             }
             std::thread::sleep(NAP);
         }
@@ -119,11 +145,7 @@ impl Started {
             std::thread::sleep(NAP);
         }
         let status = self.child.wait()?;
-        let printed = self
-            .printed
-            .take()
-            .and_then(|reader| reader.join().ok())
-            .unwrap_or_default();
+        let printed = self.all_printed();
         let said = std::fs::read_to_string(scratch.join("stderr")).unwrap_or_default();
         if !status.success() {
             let tail: Vec<&str> = said.lines().rev().take(4).collect();
@@ -151,22 +173,27 @@ pub(crate) fn flush_rate(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Row> {
     let (program, args) = contender.command(Limit::Seconds(seconds), scratch)?;
-    let mut child = Command::new(&program)
-        .args(&args)
-        .current_dir(scratch)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| format!("start {}", program.display()))?;
-    let stdout = child.stdout.take().context("a child has the stdout it was given")?;
-    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
-    let said = lines.find(|line| fdatasync_rate(line).is_some());
-    // It may have ended by itself.
-    let _ = child.kill();
-    child.wait().context("wait for pg_test_fsync")?;
-    interrupt.check()?;
-    contender.read(&said.unwrap_or_default())
+    let what = || format!("{} ({} {})", contender.name, program.display(), args.join(" "));
+    let told = |line: &str| fdatasync_rate(line).is_some();
+    let mut started = Started::spawn_until(&program, &args, &[], scratch, told)?;
+    // It tries another way before.
+    let patience = PATIENCE + Duration::from_secs_f64(2.0 * seconds);
+    let go = contender.go(scratch);
+    started.wait_for(&go, patience, interrupt).with_context(what)?;
+    contender.read(&started.stop()).with_context(what)
+}
+
+/// Runs a contender to its end and gives what it reached. What it cost is not taken.
+pub(crate) fn to_its_end(
+    contender: &Contender,
+    seconds: f64,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Row> {
+    let (program, args) = contender.command(Limit::Seconds(seconds), scratch)?;
+    let started = Started::spawn(&program, &args, &[], scratch)?;
+    let (printed, _) = started.finish(scratch, interrupt)?;
+    contender.read(&printed)
 }
 
 /// Runs a contender for `seconds` and gives what it reached and what it cost.
@@ -184,7 +211,7 @@ pub(crate) fn run(
     }
     let what = || format!("{} ({} {})", contender.name, program.display(), args.join(" "));
     let mut started = Started::spawn(&program, &args, &[], scratch)?;
-    started.wait_for(&go, interrupt).with_context(what)?;
+    started.wait_for(&go, PATIENCE, interrupt).with_context(what)?;
     let began = Instant::now();
     nap_until(began + Duration::from_secs_f64(LEAD_SECONDS), interrupt)?;
     let process = started.child.id();

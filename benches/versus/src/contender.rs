@@ -25,7 +25,7 @@ pub(crate) enum Limit {
 
 /// How the start of the measured loop is seen.
 pub(crate) enum Go {
-    /// A line `go` on stdout.
+    /// A line on stdout: `go` of our own side, a rate of `pg_test_fsync`.
     Line,
     /// A file that the tool makes.
     File(PathBuf),
@@ -139,10 +139,9 @@ impl Contender {
 
     pub(crate) fn go(&self, scratch: &Path) -> Go {
         match &self.tool {
-            Tool::Ours(_) => Go::Line,
+            Tool::Ours(_) | Tool::PgTestFsync(_) => Go::Line,
             Tool::Fio(_) => Go::File(scratch.join(FIO_GO)),
             Tool::TIoUring { .. } => Go::After(Duration::from_millis(200)),
-            Tool::PgTestFsync(_) => Go::After(Duration::ZERO),
         }
     }
 

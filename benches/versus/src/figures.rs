@@ -34,13 +34,36 @@ pub(crate) struct Ratio {
     pub(crate) spread: Spread,
 }
 
+/// Chance that the true median lies outside of what is given for it.
+const DOUBT: f64 = 0.1;
+
 /// Median, lowest and highest of some rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
+    /// Where the true median lies: lowest and highest without those that may stray.
+    pub(crate) sure: [f64; 2],
     pub(crate) count: usize,
+}
+
+/// How many of so many rounds may stray at each end: nine times of ten the true median lies between the others,
+/// whatever their distribution. It is the interval of the sign test (Conover, Practical Nonparametric Statistics,
+/// section 3.2). Of fewer than five rounds none may, and the chance is lower.
+fn strays(count: usize) -> usize {
+    // Chances of so many heads, and of at most so many, of a fair coin.
+    let mut exactly = 0.5f64.powi(count as i32);
+    let mut at_most = exactly;
+    let most = count.saturating_sub(1) / 2;
+    for heads in 0..most {
+        exactly *= (count - heads) as f64 / (heads + 1) as f64;
+        at_most += exactly;
+        if 2.0 * at_most > DOUBT {
+            return heads;
+        }
+    }
+    most
 }
 
 impl Spread {
@@ -54,10 +77,12 @@ impl Spread {
         } else {
             (values[half - 1] + values[half]) / 2.0
         };
+        let stray = strays(values.len());
         Some(Spread {
             median,
             low,
             high,
+            sure: [values[stray], values[values.len() - 1 - stray]],
             count: values.len(),
         })
     }
@@ -65,12 +90,12 @@ impl Spread {
     /// What was counted once here more than there.
     pub(crate) fn less(&self, other: &Spread) -> Spread {
         let [median, low, high] = [self.median - other.median, self.low - other.high, self.high - other.low];
-        let count = self.count.min(other.count);
         Spread {
             median,
             low,
             high,
-            count,
+            sure: [self.sure[0] - other.sure[1], self.sure[1] - other.sure[0]],
+            count: self.count.min(other.count),
         }
     }
 
@@ -81,6 +106,7 @@ impl Spread {
             low,
             high,
             count,
+            ..
         } = *self;
         if count == 1 {
             return grouped(median, digits);
@@ -248,6 +274,13 @@ mod tests {
             (2.0, 1.0, 3.0, 3)
         );
         assert!(table.markdown().contains("100 (30-1,000)"), "{}", table.markdown());
+    }
+
+    #[test]
+    fn of_many_rounds_the_outermost_may_stray() {
+        assert_eq!([1, 2, 3, 5, 7, 8, 20].map(strays), [0, 0, 0, 0, 0, 1, 5]);
+        let spread = Spread::of([9.0, 1.0, 3.0, 2.0, 4.0, 5.0, 7.0, 6.0]).unwrap();
+        assert_eq!((spread.low, spread.high, spread.sure), (1.0, 9.0, [2.0, 7.0]));
     }
 
     #[test]

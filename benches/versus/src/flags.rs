@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes about 40 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// Takes about 45 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
 /// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
@@ -34,7 +34,7 @@ pub(crate) struct Flags {
     /// --only)
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// fio's bare peak tool `t/io_uring` (default: the one named `io_uring` or `t_io_uring` on the PATH)
+    /// fio's bare peak tool `t/io_uring` (default: the one named `t_io_uring` on the PATH)
     #[arg(long, value_name = "PATH")]
     pub(crate) t_io_uring: Option<PathBuf>,
     /// PostgreSQL's `pg_test_fsync` (default: on the PATH, or of the newest version under /usr/lib/postgresql)
@@ -78,6 +78,8 @@ pub(crate) enum Section {
     Lab,
     /// Reports over the size of their file
     Grows,
+    /// Simulated disk groups, to 10 TB and 10,000 files: mounts, checks, rebalances
+    GroupSizes,
 }
 
 #[derive(Subcommand, Debug)]
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// A program run to its end: what it took
     #[command(hide = true)]
     Cost(Cost),
+    /// A disk group in memory, and what is done with it: what it took
+    #[command(hide = true)]
+    Simulated(Simulated),
 }
 
 /// A program whose cost is asked for.
@@ -96,6 +101,34 @@ pub(crate) struct Cost {
     pub(crate) program: PathBuf,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
+}
+
+/// A disk group in memory, and what is done with it.
+#[derive(Args, Debug, Clone, Copy)]
+pub(crate) struct Simulated {
+    pub(crate) deed: Deed,
+    /// Bytes of all its disks
+    #[arg(long)]
+    pub(crate) bytes: u64,
+    /// Bytes of an allocation unit
+    #[arg(long)]
+    pub(crate) unit: u32,
+    #[arg(long)]
+    pub(crate) files: u32,
+    /// Bytes of each file
+    #[arg(long)]
+    pub(crate) file_bytes: u64,
+}
+
+/// What is done with a simulated group.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deed {
+    /// It is opened.
+    Mount,
+    /// It is opened and checked.
+    Check,
+    /// It gets a disk more, and extents move there.
+    Rebalance,
 }
 
 /// What a child of our own does.

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     let result = match &flags.command {
         Some(Command::Side(side)) => side::run(side),
         Some(Command::Cost(cost)) => sections::grows::cost(cost),
+        Some(Command::Simulated(what)) => side::simulated::run(what),
         None => versus(&flags),
     };
     match result {
@@ -71,6 +72,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
                 }
                 found.tables.extend(part.tables);
                 found.seen.extend(part.seen);
+                found.absent.extend(part.absent);
             }
             // A place that can't be had here is said to be missing, not left out in silence.
             Err(error) => {
@@ -117,5 +119,6 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Group => sections::group::run(bench),
         Section::Lab => sections::lab::run(bench),
         Section::Grows => sections::grows::run(bench),
+        Section::GroupSizes => sections::group_sizes::run(bench),
     }
 }

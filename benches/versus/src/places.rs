@@ -4,7 +4,8 @@
 //! out of scope. Prevents: a LUN that is sparse or cached below, and a zram device full of zeros, which reads
 //! nothing.
 
-use crate::contender::{VERIFIED, arguments};
+use crate::child;
+use crate::contender::{Contender, Fio, VERIFIED, arguments};
 use crate::database::{Database, Size};
 use crate::undo::{Interrupt, Undo, tool};
 use anyhow::{Context, bail, ensure};
@@ -151,48 +152,43 @@ pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo_bytes: u64, work
 }
 
 /// A file under `dir` that fio has written in full with a checksum in each block: what it can verify when it reads.
-pub(crate) fn verifiable(dir: &Path, bytes: u64, undo: &mut Undo) -> anyhow::Result<PathBuf> {
-    refuses_damage(dir, undo)?;
-    let path = dir.join("fio-verifiable");
+pub(crate) fn verifiable(dir: &Path, name: &str, bytes: u64, undo: &mut Undo) -> anyhow::Result<PathBuf> {
+    let path = dir.join(name);
     remove_later(undo, &path);
-    lay(&path, bytes / BLOCK)?;
+    let mut args = arguments(&[
+        &["--name=lay", "--thread", "--direct=1", "--rw=write", "--bs=8k"],
+        &["--ioengine=io_uring", "--iodepth=16", "--do_verify=0", "--end_fsync=1"],
+        VERIFIED,
+    ]);
+    args.push(format!("--filename={}", path.display()));
+    args.push(format!("--size={}", bytes / BLOCK * BLOCK));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    tool("fio", &args)?;
     Ok(path)
 }
 
-fn lay(path: &Path, blocks: u64) -> anyhow::Result<()> {
-    let size = format!("--size={}", blocks * BLOCK);
-    fio_verifying(path, &["--rw=write", "--do_verify=0", "--end_fsync=1", &size])
-}
-
-/// One pass of fio over a file, with the flags by which it verifies.
-fn fio_verifying(path: &Path, more: &[&str]) -> anyhow::Result<()> {
-    let named = format!("--filename={}", path.display());
-    let mut args = arguments(&[
-        &["--name=pass", "--thread", "--direct=1", "--bs=8k"],
-        &["--ioengine=io_uring", "--iodepth=16"],
-        VERIFIED,
-        more,
-    ]);
-    args.push(named);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    tool("fio", &args).map(|_| ())
-}
-
-/// That fio verifies what it reads: it takes a file that it laid, and refuses it with one byte changed. A flag that it
-/// took and did nothing for would flatter it.
-fn refuses_damage(dir: &Path, undo: &mut Undo) -> anyhow::Result<()> {
+/// That fio verifies what it reads, by the command that is measured but for its file and its time. It takes a file that
+/// it laid, and refuses it with one byte changed. A flag that it took and did nothing for would flatter it.
+pub(crate) fn refuses_damage(measured: &Fio, dir: &Path, interrupt: &Interrupt, undo: &mut Undo) -> anyhow::Result<()> {
+    // So few that a short run, at random, reads each of them many times.
     const BLOCKS: u64 = 8;
-    let path = dir.join("fio-damaged");
-    remove_later(undo, &path);
-    lay(&path, BLOCKS)?;
-    let reads = ["--rw=read", "--readonly"];
-    fio_verifying(&path, &reads).context("fio verifies a file that it has just laid")?;
+    const SECONDS: f64 = 1.0;
+    let path = verifiable(dir, "fio-damaged", BLOCKS * BLOCK, undo)?;
+    let proof = Fio {
+        data: path.clone(),
+        ..measured.clone()
+    };
+    let proof = Contender::fio("fio that verifies", proof);
+    let read = || child::to_its_end(&proof, SECONDS, dir, interrupt);
+    read().context("fio verifies a file that it has just laid")?;
     let mut bytes = std::fs::read(&path).context("read what fio has laid")?;
     let last = bytes.last_mut().context("fio laid an empty file")?;
     *last ^= 1;
     std::fs::write(&path, &bytes).context("damage what fio has laid")?;
+    let damaged = read();
+    interrupt.check()?;
     ensure!(
-        fio_verifying(&path, &reads).is_err(),
+        damaged.is_err(),
         "fio reads a damaged block and says nothing: it does not verify here"
     );
     Ok(())

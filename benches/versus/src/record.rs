@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn find_t_io_uring() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
-        .flat_map(|dir| ["t_io_uring", "t-io_uring", "io_uring"].map(|name| dir.join(name)))
+        .flat_map(|dir| ["t_io_uring", "t-io_uring"].map(|name| dir.join(name)))
         .find(|candidate| candidate.is_file())
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn write(flags: &Flags, bench: &Bench, found: &Found) -> anyhow::Resu
         (None, false) => default_dir()?,
     };
     std::fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
-    let mut text = head(flags, bench);
+    let mut text = head(bench);
     let _ = writeln!(text, "{}", bounds::table(found));
     for table in &found.tables {
         text.push_str(&table.markdown());
@@ -88,9 +88,9 @@ fn machine_kind() -> String {
     format!("{cores}-core-{kind}")
 }
 
-fn head(flags: &Flags, bench: &Bench) -> String {
+fn head(bench: &Bench) -> String {
     let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-    let mut text = format!("# {date}, {}\n\n```\n{}\n```\n\n", machine_kind(), command(flags));
+    let mut text = format!("# {date}, {}\n\n```\n{}\n```\n\n", machine_kind(), command());
     for (what, fact) in host().into_iter().chain(tools(bench)) {
         let _ = writeln!(text, "* {what}: {fact}");
     }
@@ -174,12 +174,11 @@ fn tools(bench: &Bench) -> Facts {
 }
 
 /// The exact command.
-fn command(flags: &Flags) -> String {
+fn command() -> String {
     let mut text = String::from("cargo run --release -p versus");
     let given: Vec<String> = std::env::args().skip(1).collect();
     if !given.is_empty() {
         let _ = write!(text, " -- {}", given.join(" "));
     }
-    let _ = flags;
     text
 }

@@ -5,14 +5,14 @@
 //! named. Prevents: a report that is quick for the studies that somebody tried, and a change that makes it quick
 //! for one form only.
 
-use super::{Bench, Found, say};
+use super::{Bench, Found, by_child, in_turn, say};
 use crate::bounds::Due;
 use crate::contender::Row;
 use crate::figures::{Column, Table};
 use crate::flags::Cost;
 use crate::result::{self, Size};
-use anyhow::{Context, bail, ensure};
-use nix::sys::resource::{UsageWho, getrusage};
+use anyhow::{Context, bail};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -133,13 +133,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     let mut table = Table::new("What grows", COLUMNS, &names);
     for round in 0..bench.rounds {
         say(&format!("what grows: round {} of {}", round + 1, bench.rounds));
-        let mut contenders: Vec<_> = all(&sides, &files).collect();
-        let shift = round % contenders.len();
-        contenders.rotate_left(shift);
-        if round % 2 == 1 {
-            contenders.reverse();
-        }
-        for (side, form, file) in contenders {
+        for (side, form, file) in in_turn(all(&sides, &files).collect(), round) {
             bench.interrupt.check()?;
             let row = report(bench, &side.1, form, file)?;
             table.add(&named(side.0, form, file), row);
@@ -193,16 +187,9 @@ fn grown(base: Size, times: u32) -> [Size; 3] {
 fn report(bench: &Bench, assay: &Path, form: Form, file: &Sized) -> anyhow::Result<Row> {
     let page = bench.scratch.join("page.html");
     let _ = std::fs::remove_file(&page);
-    let own = std::env::current_exe().context("find this program")?;
-    let output = Command::new(own)
-        .arg("cost")
-        .arg(assay)
-        .args(form.args(file, &page))
-        .stderr(Stdio::inherit())
-        .output()
-        .context("start this program")?;
-    ensure!(output.status.success(), "{}: {}", file.name, output.status);
-    let mut row: Row = serde_json::from_slice(&output.stdout).context("read what a report took")?;
+    let mut args: Vec<PathBuf> = vec!["cost".into(), assay.to_owned()];
+    args.extend(form.args(file, &page));
+    let mut row = by_child(&file.name, &args)?;
     let cpu_ms = row.get("cpu_ms").copied().unwrap_or(f64::NAN);
     row.insert("run_us".into(), cpu_ms * 1e3 / f64::from(runs(file.size)));
     Ok(row)
@@ -222,15 +209,20 @@ pub(crate) fn cost(cost: &Cost) -> anyhow::Result<()> {
         bail!("{} {}: {status}", cost.program.display(), cost.args.join(" "));
     }
     let used = getrusage(UsageWho::RUSAGE_CHILDREN).context("ask what a child took")?;
-    let ms = |time: TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
     let row = Row::from([
         ("ms".to_string(), took.as_secs_f64() * 1e3),
-        ("cpu_ms".to_string(), ms(used.user_time()) + ms(used.system_time())),
+        ("cpu_ms".to_string(), cpu_ms(&used)),
         // The kernel counts it in KiB.
         ("mib".to_string(), used.max_rss() as f64 / 1024.0),
     ]);
     println!("{}", serde_json::to_string(&row)?);
     Ok(())
+}
+
+/// User and system time.
+pub(crate) fn cpu_ms(used: &Usage) -> f64 {
+    let ms = |time: TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
+    ms(used.user_time()) + ms(used.system_time())
 }
 
 /// What was owed, and the table.

@@ -2,6 +2,7 @@
 //! was owed.
 
 pub(crate) mod group;
+pub(crate) mod group_sizes;
 pub(crate) mod grows;
 pub(crate) mod lab;
 pub(crate) mod mixed;
@@ -20,7 +21,10 @@ use crate::flags::Section;
 use crate::instructions::Counters;
 use crate::places::Sizes;
 use crate::undo::Interrupt;
+use anyhow::{Context, ensure};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// On a machine that others use a run can come too late for its window; one such run must not cost all the others.
 const ATTEMPTS: usize = 3;
@@ -56,7 +60,7 @@ pub(crate) struct Found {
     pub(crate) seen: Vec<Seen>,
     /// Sections that were to run.
     pub(crate) asked: Vec<Section>,
-    /// Of them those that could not, and why.
+    /// Of them those that could not, or could not in all, and why.
     pub(crate) absent: Vec<(Section, String)>,
 }
 
@@ -75,6 +79,28 @@ impl Found {
 /// Progress, on stderr.
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
+}
+
+/// In another order each round: rotated, and turned round in every second one, so that nobody always follows the same.
+pub(crate) fn in_turn<T>(mut all: Vec<T>, round: usize) -> Vec<T> {
+    let shift = round % all.len().max(1);
+    all.rotate_left(shift);
+    if round % 2 == 1 {
+        all.reverse();
+    }
+    all
+}
+
+/// Runs this program with a hidden command, and gives the figures that it prints. `what`: for the message if it fails.
+pub(crate) fn by_child(what: &str, args: &[impl AsRef<OsStr>]) -> anyhow::Result<Row> {
+    let own = std::env::current_exe().context("find this program")?;
+    let output = Command::new(own)
+        .args(args)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("start this program")?;
+    ensure!(output.status.success(), "{what}: {}", output.status);
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{what}: read what it took"))
 }
 
 /// Runs all contenders in rounds, each round in another order, and fills their table.

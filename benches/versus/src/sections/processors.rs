@@ -8,7 +8,7 @@ use crate::bounds::Due;
 use crate::contender::{Contender, Fio, side};
 use crate::database::Database;
 use crate::figures::{Column, Table};
-use crate::flags::{Method, Side, Work};
+use crate::flags::{Method, Section, Side, Work};
 use crate::places::{self, Place};
 use std::path::Path;
 
@@ -135,6 +135,9 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     let mut table = interleaved(bench, "Processors, one to all", COLUMNS, &contenders)?;
     table.notes = notes;
     let mut found = Found::default();
+    if let Err(error) = &zram {
+        found.absent.push((Section::Processors, format!("zram: {error:#}")));
+    }
     see(&mut table, &counts, &mut found);
     found.tables.push(table);
     Ok(found)

@@ -95,24 +95,31 @@ fn pread(side: &mut Side) {
     side.sessions = 1;
 }
 
-fn uring(place: &Place, more: &[&[&str]]) -> Fio {
+fn uring(data: &Path, more: &[&[&str]]) -> Fio {
     Fio {
         more: arguments(more),
-        ..Fio::new(&place.data, "randread", "io_uring", DEPTH)
+        ..Fio::new(data, "randread", "io_uring", DEPTH)
     }
 }
 
 /// Reads a second that a run is prepared for: one that reads more ends early, and that is an error.
 const READS_MAX: f64 = 1e6;
 
-/// Tuned as the other, on a file as long that fio has laid.
-fn uring_verified(laid: &Path, place: &Place, seconds: f64) -> anyhow::Result<Fio> {
-    let bytes = std::fs::metadata(laid)?.len();
-    Ok(Fio {
-        data: laid.to_owned(),
+/// Tuned as the other, on a file of so many bytes that fio has laid.
+fn uring_verified(laid: &Path, bytes: u64, seconds: f64) -> Fio {
+    Fio {
         times: (seconds * READS_MAX * 8192.0 / bytes as f64).ceil() as usize,
-        ..uring(place, &[TUNED, VERIFIED])
-    })
+        ..uring(laid, &[TUNED, VERIFIED])
+    }
+}
+
+/// fio that verifies, on a file of its own as long as the place's, once it has refused a damaged block.
+fn verifying(bench: &Bench, place: &Place, undo: &mut Undo) -> anyhow::Result<Contender> {
+    let bytes = std::fs::metadata(&place.data)?.len();
+    let laid = places::verifiable(&bench.scratch, "fio-verifiable", bytes, undo)?;
+    let measured = uring_verified(&laid, bytes, bench.seconds);
+    places::refuses_damage(&measured, &bench.scratch, &bench.interrupt, undo)?;
+    Ok(Contender::fio(URING_VERIFIED, measured))
 }
 
 /// Who takes part where: what is owed on a place, and who it is owed against.
@@ -121,9 +128,9 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
     pread(&mut bare_pread);
     let mut all = vec![
         Contender::ours(RING, side(Work::Bare, &place.data)),
-        Contender::fio(URING, uring(place, &[REGISTERED])),
+        Contender::fio(URING, uring(&place.data, &[REGISTERED])),
         Contender::ours(ENGINE, engine(place, |_| ())),
-        Contender::fio(URING_TUNED, uring(place, &[TUNED])),
+        Contender::fio(URING_TUNED, uring(&place.data, &[TUNED])),
         Contender::ours(PREAD, bare_pread),
         Contender::fio(PSYNC, Fio::new(&place.data, "randread", "psync", 1)),
     ];
@@ -162,18 +169,16 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
 }
 
 const VERIFIED_NOTE: &str = "With verify=crc32c fio reads a file as long on the same disk, which it has laid itself \
-     with a checksum in each block, and checks every block that it reads. That it refuses a damaged one was tried.";
+     with a checksum in each block, and checks every block that it reads. That it refuses a damaged one was tried \
+     before, by the same command on a small file.";
 
 /// Runs the table of one place.
 pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Found> {
     let mut contenders = contenders(place, bench, kind);
     let mut undo = Undo::default();
     if kind == Kind::File {
-        let bytes = std::fs::metadata(&place.data)?.len();
-        let laid = places::verifiable(&bench.scratch, bytes, &mut undo)?;
-        let verified = uring_verified(&laid, place, bench.seconds)?;
         // Beside the verified engine.
-        contenders.insert(3, Contender::fio(URING_VERIFIED, verified));
+        contenders.insert(3, verifying(bench, place, &mut undo)?);
     }
     let title = match kind {
         Kind::File => "Random 8 KiB reads: file",
@@ -312,5 +317,19 @@ fn ratios(table: &mut Table, kind: Kind, found: &mut Found) {
     };
     for (due, ours, theirs, key) in due {
         found.see(*due, table.over(ours, theirs, key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fio_that_verifies_is_tuned_and_has_enough_to_read() {
+        let fio = uring_verified(Path::new("/x/laid"), 1 << 30, 3.0);
+        // Three million reads of 8 KiB are 22.9 GiB.
+        assert_eq!((fio.times, fio.rw, fio.depth), (23, "randread", DEPTH));
+        let given = |flag: &str| fio.more.iter().any(|one| one == flag);
+        assert!(TUNED.iter().chain(VERIFIED).all(|flag| given(flag)), "{fio:?}");
     }
 }

@@ -7,9 +7,10 @@ use super::{Bench, Found, say};
 use crate::bounds::Due;
 use crate::contender::Row;
 use crate::figures::{Column, Table};
+use crate::flags::Section;
 use anyhow::{Context, ensure};
 use ledger::{Ledger, Measure, PhaseId, PhaseRun, PhaseStatus, Trial, TrialId, TrialStatus};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -50,6 +51,11 @@ const PHASES: [&str; 2] = [ORDERS, BULK];
 const ROWS: u64 = 20_000;
 /// A study has an even number of blocks, four or more.
 const BLOCKS_MIN: usize = 4;
+/// Reasons that are told of one phase.
+const REASONS_MAX: usize = 3;
+
+/// Why runs of a phase do not count: the phase, the side, the reason.
+type Lost = BTreeSet<(String, String, String)>;
 
 fn name(phase: &str, stack: &str) -> String {
     format!("{phase}, {stack}")
@@ -125,7 +131,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
         .flat_map(|phase| STACKS.map(|stack| name(phase, stack)))
         .collect();
     let mut table = Table::new("SQLite by our VFS and by its own", COLUMNS, &names);
-    fill(&result, &mut table)?;
+    let lost = fill(&result, &mut table)?;
     table.notes.push(format!(
         "One study of {blocks} blocks, in each of which both have a turn, on one file system: order entry of 8 users \
          on one warehouse for {seconds:.0} s, and a bulk load of {ROWS} rows in commits of 100. Write-ahead log, \
@@ -134,17 +140,19 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
          kernel's writing back in it."
     ));
     let mut found = Found::default();
+    let absent = absent(&table, &lost).into_iter();
+    found.absent.extend(absent.map(|why| (Section::Sqlite, why)));
     see(&mut table, &mut found);
     found.tables.push(table);
     Ok(found)
 }
 
-/// Blocks in which both have a figure: each is a round.
-fn fill(result: &Path, table: &mut Table) -> anyhow::Result<()> {
+/// Blocks in which both have a figure: each is a round. Gives why others do not count.
+fn fill(result: &Path, table: &mut Table) -> anyhow::Result<Lost> {
     let ledger = Ledger::open(result)?;
-    let done = |trial: &Trial| trial.status == TrialStatus::Done;
-    let trials = ledger.trials()?.into_iter().filter(done);
-    let trials: BTreeMap<TrialId, Trial> = trials.map(|trial| (trial.id, trial)).collect();
+    let (done, others): (Vec<Trial>, Vec<Trial>) = ledger.trials()?.into_iter().partition(is_done);
+    let mut lost: Lost = others.iter().flat_map(ended_early).collect();
+    let trials: BTreeMap<TrialId, Trial> = done.into_iter().map(|trial| (trial.id, trial)).collect();
     let mut measures: BTreeMap<PhaseId, Vec<(Measure, f64)>> = BTreeMap::new();
     for measure in ledger.measures()? {
         measures.entry(measure.phase).or_default().push(measure.row);
@@ -155,9 +163,14 @@ fn fill(result: &Path, table: &mut Table) -> anyhow::Result<()> {
             continue;
         };
         let of_phase = measures.remove(&phase.id).unwrap_or_default();
-        if let Some(row) = row(&phase.run, &of_phase) {
-            let block = blocks.entry((phase.run.name, trial.block)).or_default();
-            block.insert(trial.stack.clone(), row);
+        match row(&phase.run, &of_phase) {
+            Ok(row) => {
+                let block = blocks.entry((phase.run.name, trial.block)).or_default();
+                block.insert(trial.stack.clone(), row);
+            }
+            Err(why) => {
+                lost.insert((phase.run.name, trial.stack.clone(), why));
+            }
         }
     }
     for ((phase, _), block) in blocks {
@@ -167,13 +180,43 @@ fn fill(result: &Path, table: &mut Table) -> anyhow::Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(lost)
 }
 
-/// What one phase took for each transaction or row; `None` where its figures do not count.
-fn row(run: &PhaseRun, measures: &[(Measure, f64)]) -> Option<Row> {
-    if run.status != PhaseStatus::Valid {
-        return None;
+fn is_done(trial: &Trial) -> bool {
+    trial.status == TrialStatus::Done
+}
+
+/// A turn that did not come to its end has no figure of either phase.
+fn ended_early(trial: &Trial) -> [(String, String, String); 2] {
+    let why = match &trial.status {
+        TrialStatus::Failed(why) => why.clone(),
+        TrialStatus::Running | TrialStatus::Done | TrialStatus::Interrupted => "it was stopped".into(),
+    };
+    PHASES.map(|phase| (phase.to_string(), trial.stack.clone(), why.clone()))
+}
+
+/// Of each phase that has no round: why.
+fn absent(table: &Table, lost: &Lost) -> Vec<String> {
+    let is_absent = |phase: &&str| {
+        let line = table.line(&name(phase, OURS));
+        line.is_none_or(|line| line.rounds.is_empty())
+    };
+    let why = |phase: &str| {
+        let of_phase = lost.iter().filter(|(of, _, _)| of == phase);
+        let told: Vec<String> = of_phase
+            .take(REASONS_MAX)
+            .map(|(_, stack, why)| format!("{stack}: {why}"))
+            .collect();
+        format!("{phase}: no block has figures of both ({})", told.join("; "))
+    };
+    PHASES.into_iter().filter(is_absent).map(why).collect()
+}
+
+/// What one phase took for each transaction or row, or why its figures do not count.
+fn row(run: &PhaseRun, measures: &[(Measure, f64)]) -> Result<Row, String> {
+    if let PhaseStatus::Invalid(why) | PhaseStatus::Failed(why) = &run.status {
+        return Err(why.clone());
     }
     let get = |wanted: Measure| {
         measures
@@ -183,7 +226,7 @@ fn row(run: &PhaseRun, measures: &[(Measure, f64)]) -> Option<Row> {
     };
     let count = match run.name.as_str() {
         BULK => ROWS as f64,
-        _ => get(Measure::EngineOperations)?,
+        _ => get(Measure::EngineOperations).ok_or("its transactions were not counted")?,
     };
     let seconds = (run.elapsed_ns + run.drain_ns) as f64 / 1e9;
     let mut row = Row::from([("iops".to_string(), count / seconds)]);
@@ -195,7 +238,7 @@ fn row(run: &PhaseRun, measures: &[(Measure, f64)]) -> Option<Row> {
     ] {
         row.extend(get(measure).map(|all| (key.to_string(), all / count / unit)));
     }
-    Some(row)
+    Ok(row)
 }
 
 fn see(table: &mut Table, found: &mut Found) {
@@ -213,5 +256,27 @@ fn see(table: &mut Table, found: &mut Found) {
         found.see(process, table.ratio("process CPU", &ours, &own, "process_us"));
         found.see(rate, table.ratio("rate", &ours, &own, "iops"));
         table.ratio("device bytes written", &ours, &own, "written_kib");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_that_has_no_round_has_its_reasons() {
+        let names = PHASES.map(|phase| name(phase, OURS));
+        let mut table = Table::new("t", COLUMNS, &names);
+        table.add(&name(BULK, OURS), Row::new());
+        let lost = |phase: &str, side: &str, why: &str| (phase.to_string(), side.to_string(), why.to_string());
+        let lost = Lost::from([
+            lost(ORDERS, OURS, "too short"),
+            lost(ORDERS, OWN, "failed"),
+            lost(BULK, OWN, "once"),
+        ]);
+        assert_eq!(
+            absent(&table, &lost),
+            ["order entry: no block has figures of both (our VFS: too short; own VFS: failed)"]
+        );
     }
 }

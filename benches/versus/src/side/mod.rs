@@ -6,11 +6,14 @@
 mod bare;
 mod engine;
 mod group;
+mod hollow;
 pub(crate) mod port;
 mod processors;
 mod sessions;
+pub(crate) mod simulated;
 
 use crate::flags::{Side, Work};
+use anyhow::Context;
 use serde_json::{Map, Value};
 use std::io::Write;
 
@@ -39,6 +42,14 @@ pub(crate) fn run(side: &Side) -> anyhow::Result<()> {
         .collect();
     println!("{}", Value::Object(object));
     Ok(())
+}
+
+/// A size of this process in KiB, as the kernel calls it.
+fn status_kib(key: &str) -> anyhow::Result<f64> {
+    let text = std::fs::read_to_string("/proc/self/status").context("read /proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let kib = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<f64>().ok());
+    kib.with_context(|| format!("the kernel tells no {key}"))
 }
 
 /// Says that the loop begins now; a tracer that counts from here is given the moment.

@@ -6,10 +6,9 @@
 
 use super::engine::{hit_pct, open, per_second, random_work, together};
 use super::port::StudyPort;
-use super::{Figures, go};
+use super::{Figures, go, status_kib};
 use crate::database::Engine;
 use crate::flags::Side;
-use anyhow::Context;
 use pages::{Counters, RandomOperation};
 use std::time::Instant;
 use targets::Port;
@@ -67,7 +66,8 @@ fn counted(operations: &[RandomOperation<'_, StudyPort>]) -> Counters {
     each.fold(Counters::default(), |sum, own| sum + own)
 }
 
-/// Every byte of the ports' memory, so that resident memory does not depend on how much of the cache a run came to use.
+/// Every page of the ports' memory, so that no loop has the kernel's work at a first touch in it. The address space is
+/// the same with it and without.
 fn touch_cache(engine: &mut Engine) {
     for port in engine.ports_mut() {
         for at in (0..port.memory()).step_by(4096) {
@@ -84,8 +84,5 @@ fn service_us(outcome: &Outcome, share: f64) -> f64 {
 /// Most address space at once, bytes: all that was allotted, rings included, whether it was touched or not. Resident
 /// memory says less than the truth where the kernel had backed a heap by huge pages before.
 fn allotted_bytes() -> anyhow::Result<f64> {
-    let text = std::fs::read_to_string("/proc/self/status").context("read /proc/self/status")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmPeak:"));
-    let kib = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<f64>().ok());
-    Ok(kib.context("the kernel does not tell the address space")? * 1024.0)
+    Ok(status_kib("VmPeak:")? * 1024.0)
 }
