@@ -173,6 +173,31 @@ impl File {
     }
 }
 
+#[cfg(test)]
+impl File {
+    /// A file that lies nowhere yet, for tests.
+    pub(crate) fn bare(number: u32, name: &str, copies: usize) -> File {
+        File {
+            number,
+            name: name.to_owned(),
+            copies,
+            fine: false,
+            state: FileState::Live,
+            size: 0,
+            entry: 0,
+            leaves: Vec::new(),
+            pointers: Vec::new(),
+            map: Arc::new(FileMap::new(number, name, copies, false, 0)),
+            outgrown: Vec::new(),
+            unsure: false,
+            draft: false,
+            scratch: false,
+            opens: 0,
+            load: vec![[0; 2]; usize::from(DISKS_MAX)],
+        }
+    }
+}
+
 /// A directory entry as read: the file without its map, and its number of extents.
 pub(crate) struct Entry {
     pub(crate) number: u32,

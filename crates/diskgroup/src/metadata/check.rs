@@ -5,8 +5,9 @@
 use crate::error::GroupError;
 use crate::layout::block::{self, Address, BLOCK};
 use crate::layout::header::Found;
-use crate::metadata::core::{Core, Homes, MetaUse, bits};
+use crate::metadata::core::{Core, Homes, bits};
 use crate::metadata::create::look;
+use crate::metadata::meta_uses::MetaUse;
 use crate::planted::Planted;
 use crate::upkeep::repair::{Reach, Repair};
 use std::collections::BTreeSet;
@@ -191,15 +192,13 @@ impl<P: Port> Core<P> {
 
     /// Every copy of root and metadata blocks against memory.
     fn check_metadata(&mut self, (report, repairs): &mut Own<'_>) -> Result<(), GroupError> {
-        let all = (0..self.meta_uses.len() as u32)
-            .map(Address::Meta)
-            .chain([Address::Root]);
+        let all = (0..self.meta_uses.blocks()).map(Address::Meta).chain([Address::Root]);
         for address in all.collect::<Vec<_>>() {
             report.metadata_blocks += 1;
             let mut bad = Vec::new();
             for (number, slot, offset) in self.homes(address) {
                 let read = self.store.read(&[(slot, offset, BLOCK as u64)])?;
-                let free = matches!(address, Address::Meta(i) if self.meta_uses[i as usize] == MetaUse::Free);
+                let free = matches!(address, Address::Meta(i) if self.meta_uses[i] == MetaUse::Free);
                 let same = read[0].as_ref().is_ok_and(|bytes| {
                     let sequence = block::open(bytes, self.group, address);
                     let unused = free && (bytes.iter().all(|&b| b == 0) || sequence.is_ok());

@@ -6,10 +6,12 @@
 use crate::error::GroupError;
 use crate::layout::block::{Address, BLOCK};
 use crate::layout::disk::{self, Disk};
-use crate::layout::file::{File, encode_free};
+use crate::layout::file::encode_free;
 use crate::layout::geometry::Geometry;
 use crate::layout::journal::{self, IMAGES_MAX, Journal};
 use crate::layout::root::Root;
+use crate::metadata::directory::Directory;
+use crate::metadata::meta_uses::{MetaUse, MetaUses};
 use crate::metadata::space::{Orphan, Owner, Run, Space};
 use crate::metadata::store::Store;
 use crate::planted::Planted;
@@ -43,15 +45,6 @@ impl Redundancy {
             .get(copies.checked_sub(1)?)
             .copied()
     }
-}
-
-/// What a block of the metadata file is used for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum MetaUse {
-    Free,
-    Disks,
-    Entry(u32),
-    Leaf { file: u32, index: u32 },
 }
 
 /// The blocks that a change touches.
@@ -106,8 +99,8 @@ pub(crate) struct Core<P> {
     pub(crate) geometry: Geometry,
     pub(crate) root: Root,
     pub(crate) disks: BTreeMap<u16, Disk>,
-    pub(crate) files: BTreeMap<u32, File>,
-    pub(crate) meta_uses: Vec<MetaUse>,
+    pub(crate) files: Directory,
+    pub(crate) meta_uses: MetaUses,
     pub(crate) journal: Journal,
     /// Blocks whose newest content is in the journal and not yet at home.
     pub(crate) homeless: BTreeSet<Address>,
@@ -179,7 +172,7 @@ impl<P: Port> Core<P> {
         match address {
             Address::Root => self.root.encode(self.group, sequence),
             Address::Table { disk, index } => self.disks[&disk].space.encode(index, disk, self.group, sequence),
-            Address::Meta(index) => match self.meta_uses[index as usize] {
+            Address::Meta(index) => match self.meta_uses[index] {
                 MetaUse::Free => encode_free(index, self.group, sequence),
                 MetaUse::Disks => disk::encode(index, self.disks.values(), self.group, sequence),
                 MetaUse::Entry(file) => self.files[&file].encode_entry(self.group, sequence),
@@ -255,7 +248,7 @@ impl<P: Port> Core<P> {
             Address::Table { .. } => !Planted::TableForgotten.on(),
             Address::Root => !Planted::RootForgotten.on(),
             Address::Meta(index) => {
-                !(Planted::EntryForgotten.on() && matches!(self.meta_uses[*index as usize], MetaUse::Entry(_)))
+                !(Planted::EntryForgotten.on() && matches!(self.meta_uses[*index], MetaUse::Entry(_)))
             }
             _ => true,
         });

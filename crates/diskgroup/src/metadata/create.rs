@@ -9,7 +9,9 @@ use crate::layout::geometry::Geometry;
 use crate::layout::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, is_name, judge, second_at};
 use crate::layout::journal::{BLOCKS, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
 use crate::layout::root::Root;
-use crate::metadata::core::{Core, Homes, MetaUse, Redundancy};
+use crate::metadata::core::{Core, Homes, Redundancy};
+use crate::metadata::directory::Directory;
+use crate::metadata::meta_uses::{MetaUse, MetaUses};
 use crate::metadata::placement::NewExtent;
 use crate::metadata::space::{FIRST_FILE, META_FILE, Owner, Space};
 use crate::metadata::store::Store;
@@ -281,8 +283,8 @@ impl<P: Port> Core<P> {
             geometry,
             root,
             disks,
-            files: BTreeMap::new(),
-            meta_uses: Vec::new(),
+            files: Directory::default(),
+            meta_uses: MetaUses::default(),
             journal: Journal {
                 holders: Vec::new(),
                 blocks: 0,
@@ -308,7 +310,7 @@ impl<P: Port> Core<P> {
 
     fn first_metadata(&mut self) -> Result<(), GroupError> {
         let copies = self.meta_copies();
-        while self.meta_uses.len() < disk::TABLE as usize {
+        while self.meta_uses.blocks() < disk::TABLE {
             let extent = self.root.extents.len();
             let owner = |copy| Owner::new(META_FILE, extent as u32, copy);
             let Some(pointers) = self.place(
@@ -324,10 +326,10 @@ impl<P: Port> Core<P> {
             };
             self.zero_units(&pointers, 1)?;
             self.root.extents.push(pointers);
-            let more = self.meta_uses.len() + self.meta_blocks() as usize;
-            self.meta_uses.resize(more, MetaUse::Free);
+            let more = self.meta_blocks();
+            self.meta_uses.grow(more);
         }
-        self.meta_uses[..disk::TABLE as usize].fill(MetaUse::Disks);
+        (0..disk::TABLE).for_each(|block| self.meta_uses.set(block, MetaUse::Disks));
         let (faults, mut homes) = (self.board.faults(), Homes::default());
         let addresses: Vec<Address> = (0..disk::TABLE).map(Address::Meta).chain([Address::Root]).collect();
         self.write_homes(&addresses, &mut homes)?;

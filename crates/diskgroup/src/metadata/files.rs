@@ -8,7 +8,8 @@ use crate::error::GroupError;
 use crate::layout::block::Address;
 use crate::layout::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer, is_file_name};
 use crate::layout::header::DISKS_MAX;
-use crate::metadata::core::{Change, Core, MetaUse, Redundancy};
+use crate::metadata::core::{Change, Core, Redundancy};
+use crate::metadata::meta_uses::MetaUse;
 use crate::metadata::placement::NewExtent;
 use crate::metadata::space::{FILES_END, Orphan, Owner, Run};
 use crate::planted::Planted;
@@ -66,8 +67,8 @@ struct Wanted<'a> {
 
 impl<P: Port> Core<P> {
     pub(crate) fn file_named(&self, name: &str) -> Result<u32, GroupError> {
-        let live = |f: &&File| f.name == name && (f.state == FileState::Live || f.draft);
-        let found = self.files.values().find(live).map(|f| f.number);
+        let live = |f: &&File| f.state == FileState::Live || f.draft;
+        let found = self.files.named(name).filter(live).map(|f| f.number);
         found.ok_or_else(|| GroupError::NoFile { name: name.to_owned() })
     }
 
@@ -78,7 +79,7 @@ impl<P: Port> Core<P> {
                 format!("use 1 to {FILE_NAME_BYTES} bytes without white space and control characters"),
             ));
         }
-        if self.files.values().any(|f| f.name == spec.name) {
+        if self.files.named(&spec.name).is_some() {
             return Err(GroupError::Exists {
                 name: spec.name.clone(),
             });
@@ -167,7 +168,7 @@ impl<P: Port> Core<P> {
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
         self.board.set_map(file.map.clone());
-        self.files.insert(number, file);
+        self.files.insert(file);
         change.touch(Address::Root);
         if let Err(error) = self.extend(number, extents, Some(change), spec.size) {
             if self.dead.is_none() && !error.is_power_cut() {
@@ -307,7 +308,7 @@ impl<P: Port> Core<P> {
                     if extent.is_multiple_of(LEAF_EXTENTS)
                         && let Some(leaf) = file.leaves.pop()
                     {
-                        self.meta_uses[leaf.block as usize] = MetaUse::Free;
+                        self.meta_uses.set(leaf.block, MetaUse::Free);
                     }
                     return Err(full);
                 }
@@ -380,7 +381,7 @@ impl<P: Port> Core<P> {
         self.shrink(number, 0)?;
         let mut change = self.begin()?;
         self.files.remove(&number);
-        self.meta_uses[entry as usize] = MetaUse::Free;
+        self.meta_uses.set(entry, MetaUse::Free);
         change.touch(Address::Meta(entry));
         self.commit(change)?;
         self.board.forget_map(number);
@@ -414,7 +415,7 @@ impl<P: Port> Core<P> {
                 let leaf = file.leaves[(extent / LEAF_EXTENTS) as usize].block;
                 if extent.is_multiple_of(LEAF_EXTENTS) {
                     file.leaves.pop();
-                    self.meta_uses[leaf as usize] = MetaUse::Free;
+                    self.meta_uses.set(leaf, MetaUse::Free);
                 }
                 change.touch(Address::Meta(leaf));
             }

@@ -5,10 +5,12 @@
 pub(crate) mod check;
 pub(crate) mod core;
 pub(crate) mod create;
+pub(crate) mod directory;
 pub(crate) mod distrust;
 pub(crate) mod faults;
 pub(crate) mod files;
 pub(crate) mod members;
+pub(crate) mod meta_uses;
 pub(crate) mod mount;
 pub(crate) mod placement;
 pub(crate) mod reading;

@@ -6,7 +6,8 @@ use crate::error::GroupError;
 use crate::layout::disk::Disk;
 use crate::layout::file::Pointer;
 use crate::layout::root::META_EXTENTS_MAX;
-use crate::metadata::core::{Change, Core, MetaUse};
+use crate::metadata::core::{Change, Core};
+use crate::metadata::meta_uses::MetaUse;
 use crate::metadata::space::{META_FILE, Owner};
 use crate::planted::Planted;
 use targets::Port;
@@ -94,13 +95,13 @@ impl<P: Port> Core<P> {
 
     /// A free block of the metadata file, which gets an extent more when it has none.
     pub(crate) fn take_meta(&mut self, change: &mut Change, used_for: MetaUse) -> Result<u32, GroupError> {
-        if !self.meta_uses.contains(&MetaUse::Free) {
+        if self.meta_uses.first_free().is_none() {
             self.grow_meta(change)?;
         }
-        let free = self.meta_uses.iter().position(|u| *u == MetaUse::Free);
-        let index = free.ok_or_else(|| GroupError::damaged("the metadata file has grown by nothing"))?;
-        self.meta_uses[index] = used_for;
-        Ok(index as u32)
+        let free = self.meta_uses.first_free();
+        let block = free.ok_or_else(|| GroupError::damaged("the metadata file has grown by nothing"))?;
+        self.meta_uses.set(block, used_for);
+        Ok(block)
     }
 
     fn grow_meta(&mut self, change: &mut Change) -> Result<(), GroupError> {
@@ -144,8 +145,8 @@ impl<P: Port> Core<P> {
             change.touch_units(pointer.disk, pointer.au, 1);
         }
         self.root.extents.push(pointers);
-        let more = self.meta_uses.len() + self.meta_blocks() as usize;
-        self.meta_uses.resize(more, MetaUse::Free);
+        let more = self.meta_blocks();
+        self.meta_uses.grow(more);
         change.touch(crate::layout::block::Address::Root);
         Ok(())
     }

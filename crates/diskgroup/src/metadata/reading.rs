@@ -11,9 +11,10 @@ use crate::layout::file::{self, ENTRY, FREE_BLOCK, File, FileState, Leaf};
 use crate::layout::geometry::Geometry;
 use crate::layout::header::DISKS_MAX;
 use crate::layout::root::Root;
-use crate::metadata::core::{Core, MetaUse, Redundancy};
+use crate::metadata::core::{Core, Redundancy};
 use crate::metadata::create::Parts;
 use crate::metadata::files::count;
+use crate::metadata::meta_uses::{MetaUse, MetaUses};
 use crate::metadata::mount::{Candidate, MountOptions, Reading, lost_metadata, slots_of};
 use crate::metadata::space::{META_FILE, Owner, Space};
 use crate::port::map::FileMap;
@@ -161,8 +162,9 @@ impl<P: Port> Core<P> {
 
     /// Files with their maps, and the owner of every unit.
     pub(crate) fn read_files(&mut self, metas: &[Vec<u8>]) -> Result<(), GroupError> {
-        self.meta_uses = vec![MetaUse::Free; metas.len()];
-        self.meta_uses[..disk::TABLE as usize].fill(MetaUse::Disks);
+        self.meta_uses = MetaUses::default();
+        self.meta_uses.grow(metas.len() as u32);
+        (0..disk::TABLE).for_each(|block| self.meta_uses.set(block, MetaUse::Disks));
         for extent in 0..self.root.extents.len() {
             for (copy, pointer) in self.root.extents[extent].clone().into_iter().enumerate() {
                 self.own(pointer, 1, Owner::new(META_FILE, extent as u32, copy))?;
@@ -200,10 +202,10 @@ impl<P: Port> Core<P> {
     }
 
     fn use_block(&mut self, block: u32, as_what: MetaUse) -> Result<(), GroupError> {
-        match self.meta_uses.get_mut(block as usize) {
-            Some(used @ MetaUse::Free) => *used = as_what,
-            _ => return Err(GroupError::damaged(format!("block {block} has two uses or is none"))),
+        if self.meta_uses.get(block) != Some(MetaUse::Free) {
+            return Err(GroupError::damaged(format!("block {block} has two uses or is none")));
         }
+        self.meta_uses.set(block, as_what);
         Ok(())
     }
 
@@ -265,7 +267,7 @@ impl<P: Port> Core<P> {
             map.inherit(disks);
         }
         file.map = Arc::new(map);
-        if self.files.insert(file.number, file).is_some() {
+        if self.files.insert(file).is_some() {
             return Err(GroupError::damaged(format!(
                 "two directory entries of file {}",
                 entry.number

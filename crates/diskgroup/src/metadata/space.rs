@@ -14,6 +14,9 @@ pub(crate) const FIRST_FILE: u32 = 256;
 /// No file has this number: it would look like a unit that is reserved.
 pub(crate) const FILES_END: u32 = u32::MAX - 1;
 
+/// Units of an extent where they are several: such runs begin at multiples of their length.
+const RUNS: [u32; 2] = [4, 16];
+
 /// Units side by side on one disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -60,6 +63,8 @@ pub(crate) struct Space {
     free: u32,
     /// No unit below is free.
     low: u32,
+    /// For each of [`RUNS`]: no run of that length that ends above is free.
+    high: [u32; 2],
 }
 
 impl Space {
@@ -70,6 +75,7 @@ impl Space {
             owners,
             free: place.aus - place.first_au,
             low: place.first_au,
+            high: RUNS.map(|run| place.aus / run * run),
             place,
         }
     }
@@ -81,6 +87,7 @@ impl Space {
             place,
             free: 0,
             low: place.first_au,
+            high: [0; 2],
         }
     }
 
@@ -124,14 +131,28 @@ impl Space {
             }
             return (self.low < self.place.aus).then_some(self.low);
         }
-        let mut from = (self.place.aus - units) / units * units;
-        while from >= self.place.first_au {
+        let nth = RUNS.iter().position(|&run| run == units);
+        let nth = nth.expect("an extent has 1, 4 or 16 units");
+        let first = self.place.first_au;
+        while let Some(from) = self.high[nth].checked_sub(units).filter(|&from| from >= first) {
             if self.is_free(from, units) {
                 return Some(from);
             }
-            from = from.checked_sub(units)?;
+            self.high[nth] = from;
         }
         None
+    }
+
+    /// Takes note of the runs that became free with these units.
+    fn raise(&mut self, from: u32, units: u32) {
+        for (nth, run) in RUNS.into_iter().enumerate() {
+            let (first, last) = (from / run * run, (from + units - 1) / run * run);
+            let mut touched = (first..=last).rev().step_by(run as usize);
+            let free = touched.find(|&at| self.place.aus - at >= run && self.is_free(at, run));
+            if let Some(at) = free {
+                self.high[nth] = self.high[nth].max(at + run);
+            }
+        }
     }
 
     /// Takes units. False when one is not free (nothing is taken then).
@@ -162,6 +183,7 @@ impl Space {
         }
         self.free += units;
         self.low = self.low.min(from);
+        self.raise(from, units);
     }
 
     /// Table blocks that hold the entries of these units.
@@ -205,6 +227,7 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn space() -> Space {
         Space::new(Place::new(128 << 20, 1 << 20, 256).unwrap())
@@ -238,5 +261,46 @@ mod tests {
         assert_eq!(space.differing(0, &block), vec![]);
         space.release(50, 1);
         assert_eq!(space.differing(0, &block), vec![(50, Owner::new(300, 50, 1))]);
+    }
+
+    /// The same without marks.
+    fn walked(space: &Space, units: u32) -> Option<u32> {
+        let place = space.place;
+        if units == 1 {
+            return (place.first_au..place.aus).find(|&au| space.is_free(au, 1));
+        }
+        let runs = (0..place.aus / units).rev().map(|nth| nth * units);
+        runs.take_while(|&from| from >= place.first_au)
+            .find(|&from| space.is_free(from, units))
+    }
+
+    proptest! {
+        #[test]
+        fn marks_find_what_a_walk_over_all_units_finds(
+            aus in 11u64..160,
+            steps in prop::collection::vec((0u8..10, 0usize..3, any::<u32>()), 1..300),
+        ) {
+            let mut space = Space::new(Place::new(aus << 20, 1 << 20, 256).unwrap());
+            let mut taken: Vec<(u32, u32)> = Vec::new();
+            for (what, length, number) in steps {
+                let units = [1, 4, 16][length];
+                let found = match what {
+                    0..6 => space.find(units),
+                    // As a mount does, at any place.
+                    6 => Some(number % space.place.aus),
+                    _ => None,
+                };
+                if let Some(au) = found.filter(|&au| space.take(au, units, Owner::LIMBO)) {
+                    taken.push((au, units));
+                }
+                if what > 6 && !taken.is_empty() {
+                    let (au, units) = taken.swap_remove(number as usize % taken.len());
+                    space.release(au, units);
+                }
+                for units in [1, 4, 16] {
+                    prop_assert_eq!(space.clone().find(units), walked(&space, units));
+                }
+            }
+        }
     }
 }

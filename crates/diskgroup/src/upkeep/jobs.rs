@@ -10,8 +10,9 @@ use crate::metadata::core::{Change, Core, Homes, Limbo, bits};
 use crate::metadata::files::count;
 use crate::metadata::space::{META_FILE, Orphan, Owner, Run};
 use crate::planted::Planted;
+use crate::upkeep::plan::{Plan, Planned};
 use crate::upkeep::repair::Reach;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use targets::Port;
 
 /// What is done with an extent.
@@ -35,19 +36,10 @@ pub(crate) struct Job {
     pub(crate) failed: bool,
 }
 
-/// A move that is planned: a copy of an extent to a disk; `None`: to stay where it is, and be copied again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Planned {
-    pub(crate) file: u32,
-    pub(crate) extent: u32,
-    pub(crate) copy: usize,
-    pub(crate) to: Option<u16>,
-}
-
 impl<P: Port> Core<P> {
     /// Begins up to `most` pieces of work: their extents are held from the next epoch on. Also says whether one found
     /// no room.
-    pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut VecDeque<Planned>) -> (Vec<Job>, bool) {
+    pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut Plan) -> (Vec<Job>, bool) {
         let (mut jobs, mut cramped) = (Vec::new(), false);
         let mut elsewhere = Vec::new();
         while jobs.len() < most
@@ -64,7 +56,7 @@ impl<P: Port> Core<P> {
         elsewhere.iter().for_each(|s| self.board.suspect(s.0, s.1));
         let mut later = Vec::new();
         while jobs.len() < most
-            && let Some(planned) = plan.pop_front()
+            && let Some(planned) = plan.pop()
         {
             if planned.to.is_none() && self.held.contains(&(planned.file, planned.extent)) {
                 later.push(planned);
@@ -74,7 +66,7 @@ impl<P: Port> Core<P> {
             jobs.extend(self.start_copy(planned));
         }
         // A stale copy of an extent that is being mended is still stale afterwards.
-        plan.extend(later);
+        later.into_iter().for_each(|planned| plan.push(planned));
         for job in &jobs {
             self.publish(job.file, job.extent);
         }

@@ -6,8 +6,10 @@
 //! lost because it fell between the reading and the writing of a copy.
 
 pub(crate) mod batch;
+mod even;
 pub(crate) mod jobs;
 pub(crate) mod plan;
+mod planning;
 pub(crate) mod repair;
 pub(crate) mod settle;
 
@@ -18,8 +20,8 @@ use crate::planted::Planted;
 use crate::port::board::Board;
 use crate::port::open::locked;
 use crate::upkeep::batch::Copying;
-use crate::upkeep::jobs::{Job, Kind, Planned};
-use std::collections::VecDeque;
+use crate::upkeep::jobs::{Job, Kind};
+use crate::upkeep::plan::Plan;
 use std::sync::{Arc, Mutex};
 use targets::{Nanos, Port};
 
@@ -71,7 +73,7 @@ pub struct Upkeep<P: Port> {
     port: P,
     power: u32,
     phase: Phase,
-    plan: VecDeque<Planned>,
+    plan: Plan,
     /// Version of the layout for which there was nothing more to plan.
     planned_for: Option<u64>,
     /// Something that must move found no room.
@@ -87,12 +89,13 @@ pub struct Upkeep<P: Port> {
 
 impl<P: Port> Upkeep<P> {
     pub(crate) fn new(core: Arc<Mutex<Core<P>>>, board: Arc<Board>, port: P) -> Upkeep<P> {
+        let geometry = locked(&core).geometry;
         Upkeep {
             core,
             board,
             power: 1,
             phase: Phase::Idle,
-            plan: VecDeque::new(),
+            plan: Plan::new(geometry),
             planned_for: None,
             cramped: false,
             batch_cramped: false,
@@ -124,7 +127,7 @@ impl<P: Port> Upkeep<P> {
     /// How far it has come.
     pub fn progress(&self) -> Progress {
         let mut progress = self.progress;
-        progress.left_bytes = locked(&self.core).planned_bytes(&self.plan);
+        progress.left_bytes = self.plan.bytes();
         let copied = progress.moved_bytes + progress.resynced_bytes;
         if let Some(began) = self.began_at.filter(|_| copied > 0) {
             let elapsed = self.port.now().saturating_sub(began);
@@ -235,7 +238,7 @@ impl<P: Port> Upkeep<P> {
         self.batch_cramped = self.cramped;
         if cramped {
             self.cramped = true;
-            self.plan.retain(|planned| planned.to.is_none());
+            self.plan.leave_out_moves();
         }
         if !self.jobs.is_empty() {
             let epoch = self.board.advance();
