@@ -4,6 +4,7 @@
 
 use files::{After, Class, Config, FilesError, LocalDirectory, Mix, Place, Serving, Steps, Work};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use workloads::Pacing;
 
 fn place(threads: u32) -> (tempfile::TempDir, Place) {
@@ -71,6 +72,51 @@ fn a_file_that_somebody_changed_is_found() {
     std::fs::write(&one, bytes).unwrap();
     let audit = serving.audit(After::Nothing, None).unwrap();
     assert_eq!(audit.kib_lost, 1, "{audit:?}");
+}
+
+/// The links of a tree and where they lead.
+fn links(directory: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = std::fs::read_dir(directory).unwrap().flatten();
+    let all = entries.flat_map(|entry| match std::fs::read_link(entry.path()) {
+        Ok(to) => vec![(entry.path(), to)],
+        Err(_) if entry.file_type().unwrap().is_dir() => links(&entry.path()),
+        Err(_) => Vec::new(),
+    });
+    all.collect()
+}
+
+#[test]
+fn a_point_after_an_error_counts_nothing_of_the_one_before() {
+    let (directory, place) = place(2);
+    let mix = Mix::new(&[(Class::Lookup, 95), (Class::Readlink, 5)]).unwrap();
+    let config = Config {
+        work: Work::Mix(mix),
+        accessed_pct: 100,
+        ..Config::build(2, 5, 1)
+    };
+    let mut serving = Serving::begin(config, place).unwrap();
+    serving.grow_to(256 << 10, false).unwrap();
+    let mut pacing = Pacing::closed(2, 60_000_000_000);
+    pacing.stop.operations_per_session = Some(150);
+    let links = links(directory.path());
+    assert!(links.len() >= 2, "{links:?}");
+    // No link any more: a call that reads it ends the point, and the lookups before it were counted.
+    for (link, _) in &links {
+        std::fs::remove_file(link).unwrap();
+        std::fs::write(link, "").unwrap();
+    }
+    let ended = serving.run(&pacing, 1);
+    assert!(matches!(ended, Err(FilesError::Refused { .. })), "{ended:?}");
+    assert!(serving.counts().calls > 0, "nothing was counted before the error");
+    for (link, to) in &links {
+        std::fs::remove_file(link).unwrap();
+        std::os::unix::fs::symlink(to, link).unwrap();
+    }
+    let point = serving.run(&pacing, 1).unwrap();
+    assert_eq!(point.outcome.count(), 300);
+    for class in &point.outcome.classes {
+        assert_eq!(class.response.len(), class.count, "{}", class.name);
+    }
 }
 
 #[test]

@@ -8,8 +8,9 @@
 //! in which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
 
 use crate::arrivals::{Arrivals, Lead};
+use crate::latencies::{ClassUnderWay, Latencies};
 use crate::operation::{Done, Operation, Started};
-use crate::outcome::{ClassUnderWay, Outcome, Slices};
+use crate::outcome::{Outcome, Slices};
 use crate::pacing::{Arrival, Pacing, Think};
 use crate::schedule::{DueTimes, pause_ns};
 use rand_core::SeedableRng;
@@ -71,7 +72,7 @@ struct Run<'a> {
     under_way: u32,
     done: Vec<Done>,
     last_done: Nanos,
-    classes: Vec<ClassUnderWay>,
+    classes: Vec<ClassUnderWay<'a>>,
     slices: Slices,
     in_time_count: u64,
     in_time_units: u64,
@@ -88,23 +89,33 @@ struct Run<'a> {
 /// `seed` determines pauses and the open schedule. Errors are the operation's own; they end the phase and its outcome
 /// is lost. Panics on a pacing that [`Pacing::check`] refuses.
 pub fn drive<O: Operation>(op: &mut O, pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error> {
-    drive_shared(op, pacing, seed, None)
+    drive_shared(op, pacing, seed, None, None)
 }
 
-/// As [`drive`], for one of several workers that take the due times of an open arrival from one schedule. `pacing` is
-/// that of the worker, and its own rate is not used. `arrivals` of `None`: the worker has a schedule of its own.
+/// As [`drive`], for one of several workers that have something in common.
+///
+/// `arrivals`: they take the due times of an open arrival from one schedule. `pacing` is that of the worker, and its
+/// own rate is not used. `None`: the worker has a schedule of its own.
+///
+/// `latencies`: they count in one place. [`Outcome::classes`] of each worker is then empty, and [`Latencies::take`]
+/// gives the classes of all of them. `None`: the worker counts for itself. Panics where the place has other classes.
 pub fn drive_shared<O: Operation>(
     op: &mut O,
     pacing: &Pacing,
     seed: u64,
     arrivals: Option<&Arrivals>,
+    latencies: Option<&Latencies>,
 ) -> Result<Outcome, O::Error> {
     if let Err(error) = pacing.check() {
         panic!("{error}");
     }
     // One schedule has one beginning and one end: a worker that comes late does not count longer than the others.
     let began = arrivals.map_or_else(|| op.now(), Arrivals::began);
-    let mut run = Run::new(began, op.classes(), pacing, seed);
+    let classes = match latencies {
+        Some(shared) => shared.under_way(op.classes()),
+        None => op.classes().iter().map(|name| ClassUnderWay::new(name)).collect(),
+    };
+    let mut run = Run::new(began, classes, pacing, seed);
     if let Some(arrivals) = arrivals {
         run.source = Source::Shared {
             arrivals,
@@ -133,7 +144,7 @@ pub fn drive_shared<O: Operation>(
 }
 
 impl<'a> Run<'a> {
-    fn new(began: Nanos, classes: &[&'static str], pacing: &'a Pacing, seed: u64) -> Self {
+    fn new(began: Nanos, classes: Vec<ClassUnderWay<'a>>, pacing: &'a Pacing, seed: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let sessions = pacing.sessions as usize;
         let source = match pacing.arrival {
@@ -169,7 +180,7 @@ impl<'a> Run<'a> {
             under_way: 0,
             done: Vec::with_capacity(sessions),
             last_done: began,
-            classes: classes.iter().map(|name| ClassUnderWay::new(name)).collect(),
+            classes,
             slices: Slices::new(pacing.slice_ns, pacing.stop.time_ns),
             in_time_count: 0,
             in_time_units: 0,
@@ -371,7 +382,7 @@ impl<'a> Run<'a> {
             sessions: self.pacing.sessions,
             cancelled,
             busy_share: None,
-            classes: self.classes.into_iter().map(ClassUnderWay::ended).collect(),
+            classes: self.classes.into_iter().filter_map(ClassUnderWay::ended).collect(),
         }
     }
 }

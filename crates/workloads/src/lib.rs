@@ -4,7 +4,8 @@
 //! workers become one by [`merge`], those of stints that followed each other by [`in_stints`]. [`Ceiling`] is the
 //! operation that does nothing: what the loop itself can do.
 //!
-//! Workers whose operations block take the due times of an open arrival from one schedule: [`Arrivals`].
+//! Workers whose operations block take the due times of an open arrival from one schedule: [`Arrivals`]. There are
+//! hundreds of them, so they count their latencies in one place: [`Latencies`].
 //!
 //! Prevents: latency that leaves out the time an operation waited before it was sent (three stamps: due, start, done),
 //! and an instrument that is slower than what it measures without anybody knowing.
@@ -12,6 +13,7 @@
 mod arrivals;
 mod ceiling;
 mod drive;
+mod latencies;
 mod operation;
 mod outcome;
 mod pacing;
@@ -22,6 +24,7 @@ mod tally;
 pub use arrivals::Arrivals;
 pub use ceiling::Ceiling;
 pub use drive::{BYTES_PER_SESSION, drive, drive_shared};
+pub use latencies::Latencies;
 pub use operation::{Done, Operation, Started};
 pub use outcome::{ClassOutcome, LATENCY_NS_MAX, LATENCY_RANGE, Outcome, SLICES_MAX, Slice, merge};
 pub use pacing::{Arrival, Pacing, PacingError, Schedule, Stop, Think};

@@ -4,7 +4,6 @@
 //! derived later. Prevents: percentiles averaged over workers (histograms are added instead), and a histogram that lost
 //! its largest values silently (they are kept at its end and counted in [`ClassOutcome::clamped`]).
 
-use crate::tally::Tally;
 use hdrhistogram::Histogram;
 use targets::Nanos;
 
@@ -26,7 +25,8 @@ pub struct Outcome {
     pub ended: Nanos,
     /// `ended - began`. Rates of the phase are counts over this, because late completions are in the counts.
     pub elapsed_ns: u64,
-    /// Per class, in the order of [`Operation::classes`](crate::Operation::classes).
+    /// Per class, in the order of [`Operation::classes`](crate::Operation::classes). Empty for a worker whose latencies
+    /// are counted with those of others ([`crate::Latencies`]).
     pub classes: Vec<ClassOutcome>,
     /// Completions over time, without gaps from the beginning to the end; empty when not asked for.
     pub slices: Vec<Slice>,
@@ -102,53 +102,9 @@ impl ClassOutcome {
     }
 }
 
-/// One class of operation, while it runs.
-pub(crate) struct ClassUnderWay {
-    name: String,
-    pub(crate) count: u64,
-    units: u64,
-    service: Tally,
-    response: Tally,
-    clamped: u64,
-}
-
-impl ClassUnderWay {
-    pub(crate) fn new(name: &str) -> Self {
-        ClassUnderWay {
-            name: name.to_owned(),
-            count: 0,
-            units: 0,
-            service: Tally::new(LATENCY_NS_MAX),
-            response: Tally::new(LATENCY_NS_MAX),
-            clamped: 0,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, service_ns: u64, response_ns: u64, units: u64) {
-        self.count += 1;
-        self.units += units;
-        self.clamped += u64::from(service_ns > LATENCY_NS_MAX) + u64::from(response_ns > LATENCY_NS_MAX);
-        self.service.record(service_ns);
-        self.response.record(response_ns);
-    }
-
-    pub(crate) fn ended(self) -> ClassOutcome {
-        let (mut service, mut response) = (latencies(), latencies());
-        self.service.pour_into(&mut service);
-        self.response.pour_into(&mut response);
-        ClassOutcome {
-            name: self.name,
-            count: self.count,
-            units: self.units,
-            service,
-            response,
-            clamped: self.clamped,
-        }
-    }
-}
-
-fn latencies() -> Histogram<u64> {
+/// Of no latencies so far. It takes 264 KiB at once and writes all of it, however little is recorded. One for each
+/// class of each of hundreds of threads is gigabytes.
+pub(crate) fn distribution() -> Histogram<u64> {
     let (low, high, digits) = LATENCY_RANGE;
     Histogram::new_with_bounds(low, high, digits).expect("1 ns to one hour at 3 digits is a legal range")
 }
@@ -212,7 +168,7 @@ impl Slices {
 
 /// One outcome of several workers that ran the same phase side by side: histograms are added class by class (by name),
 /// slices by their place from each worker's own beginning, and the phase lasts from the first beginning to the last
-/// end.
+/// end. Of workers that counted their latencies in one place ([`crate::Latencies`]) the classes come from there.
 ///
 /// Panics on an empty list: a phase has at least one worker; and on histograms of another range than
 /// [`LATENCY_RANGE`].

@@ -5,6 +5,7 @@
 //! more on its notes than on some of the reads.
 
 use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Values below it have a bucket each.
 const EXACT: u64 = 2048;
@@ -39,6 +40,38 @@ impl Tally {
     }
 }
 
+/// The same counts, of many threads at once: one of them instead of one for each thread.
+pub(crate) struct SharedTally {
+    counts: Box<[AtomicU64]>,
+    value_max: u64,
+}
+
+impl SharedTally {
+    /// All its memory is taken here: who counts meets no page for the first time.
+    pub(crate) fn new(value_max: u64) -> SharedTally {
+        SharedTally {
+            counts: (0..=bucket(value_max)).map(|_| AtomicU64::new(0)).collect(),
+            value_max,
+        }
+    }
+
+    /// As [`Tally::record`]. Counts say nothing of each other, so their order is free.
+    #[inline]
+    pub(crate) fn record(&self, value: u64) {
+        self.counts[bucket(value.clamp(1, self.value_max))].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As [`Tally::pour_into`]; it begins at zero again.
+    pub(crate) fn pour_out(&mut self, histogram: &mut Histogram<u64>) {
+        for (bucket, count) in self.counts.iter_mut().enumerate() {
+            match std::mem::take(count.get_mut()) {
+                0 => {}
+                count => histogram.saturating_record_n(lowest(bucket), count),
+            }
+        }
+    }
+}
+
 #[inline]
 fn bucket(value: u64) -> usize {
     let shift = (value | (EXACT - 1)).ilog2() - HALF.ilog2();
@@ -68,6 +101,17 @@ mod tests {
         (poured, each)
     }
 
+    /// Of the tally that threads share: twice, so that the second time shows whether it began at zero.
+    fn of_shared(values: &[u64]) -> [Histogram<u64>; 2] {
+        let mut tally = SharedTally::new(MAX);
+        [(), ()].map(|()| {
+            values.iter().for_each(|value| tally.record(*value));
+            let mut poured = Histogram::new_with_bounds(1, MAX, 3).unwrap();
+            tally.pour_out(&mut poured);
+            poured
+        })
+    }
+
     proptest! {
         #[test]
         fn it_is_the_histogram_of_the_values(values in prop::collection::vec((any::<u64>(), 0u32..64), 0..200)) {
@@ -79,6 +123,9 @@ mod tests {
                 prop_assert_eq!(poured.value_at_quantile(share), each.value_at_quantile(share));
             }
             prop_assert_eq!((poured.min(), poured.max(), poured.len()), (each.min(), each.max(), each.len()));
+            for shared in of_shared(&values) {
+                prop_assert_eq!(&shared, &each);
+            }
         }
     }
 
@@ -88,5 +135,6 @@ mod tests {
         let values: Vec<u64> = edges.chain([MAX - 1, MAX, MAX + 1, u64::MAX]).collect();
         let (poured, each) = of(&values);
         assert_eq!(poured, each);
+        assert_eq!(of_shared(&values), [each.clone(), each]);
     }
 }

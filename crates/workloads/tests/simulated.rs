@@ -8,8 +8,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workloads::{
-    Arrival, Arrivals, BYTES_PER_SESSION, Ceiling, Done, Operation, Outcome, Pacing, Schedule, Started, Stop, Think,
-    drive, drive_shared, merge,
+    Arrival, Arrivals, BYTES_PER_SESSION, Ceiling, Done, Latencies, Operation, Outcome, Pacing, Schedule, Started,
+    Stop, Think, drive, drive_shared, merge,
 };
 
 const US: u64 = 1_000;
@@ -419,7 +419,7 @@ fn a_worker_that_comes_late_to_a_schedule_counts_no_longer_than_the_others() {
     let mut storage = Simulated::new(1, 100 * US);
     drive(&mut storage, &Pacing::closed(1, S / 2), 1).unwrap();
     let arrivals = Arrivals::new(&pacing, 0, 1).unwrap();
-    let outcome = drive_shared(&mut storage, &pacing, 1, Some(&arrivals)).unwrap();
+    let outcome = drive_shared(&mut storage, &pacing, 1, Some(&arrivals), None).unwrap();
     assert_eq!(outcome.in_time_count + outcome.unsent, 1_000);
     assert!(
         outcome.began == 0 && outcome.elapsed_ns <= S + MS,
@@ -447,7 +447,7 @@ fn one_schedule_of_several_workers_is_taken_whole_and_once() {
                 let arrivals = &arrivals;
                 scope.spawn(move || {
                     let mut storage = Simulated::new(1, 100 * US);
-                    drive_shared(&mut storage, &part, 1, Some(arrivals)).unwrap()
+                    drive_shared(&mut storage, &part, 1, Some(arrivals), None).unwrap()
                 })
             })
             .collect();
@@ -457,4 +457,49 @@ fn one_schedule_of_several_workers_is_taken_whole_and_once() {
     // Whoever is first takes what is due; the clocks of the two are not one, so only the sum is known.
     assert_eq!(all.count() + all.unsent, 1_000);
     assert!(Arrivals::new(&Pacing::closed(1, S), 0, 1).is_none());
+}
+
+/// Workers on threads of their own, each with storage of its own pace; one in two sessions reads from a cache.
+fn side_by_side(workers: u32, latencies: Option<&Latencies>) -> Outcome {
+    let parts = Pacing::closed(4 * workers, 5 * MS).split(workers);
+    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = parts
+            .iter()
+            .zip(1..)
+            .map(|(part, nth)| {
+                scope.spawn(move || {
+                    let mut storage = Simulated::new(1, MS + nth * US);
+                    storage.cached_every = 2;
+                    drive_shared(&mut storage, part, nth, None, latencies).unwrap()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    merge(outcomes)
+}
+
+#[test]
+fn workers_that_count_in_one_place_come_to_what_they_come_to_apart() {
+    let apart = side_by_side(64, None);
+    assert!(apart.classes.iter().all(|class| class.count > 64));
+    let mut latencies = Latencies::new(&["read", "cached"]);
+    // Twice: what is taken does not stay for the next phase.
+    for _ in 0..2 {
+        let together = side_by_side(64, Some(&latencies));
+        assert!(together.classes.is_empty());
+        let classes = latencies.take();
+        // Not `assert_eq`, which would print all counts.
+        assert!(apart == Outcome { classes, ..together });
+    }
+    let left = latencies.take();
+    assert!(left.iter().all(|class| class.count == 0 && class.service.is_empty()));
+}
+
+#[test]
+#[should_panic(expected = "other classes")]
+fn a_worker_of_other_classes_does_not_count_with_the_others() {
+    let latencies = Latencies::new(&["cached", "read"]);
+    let pacing = Pacing::closed(1, MS);
+    let _ = drive_shared(&mut Simulated::new(1, MS), &pacing, 1, None, Some(&latencies));
 }

@@ -1,21 +1,24 @@
 //! Threads on plain files: each has its share of the tree and one call at a time; arrivals are dealt from one schedule.
 //!
-//! Prevents: a session that waits behind another one while a thread is idle (a free thread takes what is due).
+//! Prevents: a session that waits behind another one while a thread is idle (a free thread takes what is due), and
+//! histograms of each of hundreds of threads, whose making is taken for the users' work (they count in one place).
 
 use super::Posix;
 use crate::error::FilesError;
-use crate::load::Config;
+use crate::load::{Class, Config};
 use crate::serving::{After, Audit, Counts, Filled, LocalDirectory, Point, TreeSize, WrongAnswers};
 use crate::users::Users;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Barrier, OnceLock};
 use targets::monotonic_ns;
-use workloads::{Arrivals, Outcome, Pacing, drive_shared, merge};
+use workloads::{Arrivals, Latencies, Outcome, Pacing, drive_shared, merge};
 
 /// All threads' users.
 pub(crate) struct Crew {
     users: Vec<Users<Posix>>,
+    /// Of all threads. They are made before any point, and each point uses them anew.
+    latencies: Latencies,
 }
 
 impl Crew {
@@ -44,36 +47,16 @@ impl Crew {
             one.make_home()?;
             users.push(one);
         }
-        Ok(Crew { users })
-    }
-
-    /// Does the same with each of the users, on a thread each.
-    fn each<T: Send>(
-        &mut self,
-        act: impl Fn(&mut Users<Posix>, usize) -> Result<T, FilesError> + Sync,
-    ) -> Result<Vec<T>, FilesError> {
-        let act = &act;
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .users
-                .iter_mut()
-                .enumerate()
-                .map(|(nth, users)| scope.spawn(move || act(users, nth)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| match thread.join() {
-                    Ok(result) => result,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                })
-                .collect()
+        Ok(Crew {
+            users,
+            latencies: Latencies::new(&Class::NAMES),
         })
     }
 
     pub(crate) fn grow_to(&mut self, bytes: u64, commit: bool) -> Result<Filled, FilesError> {
         let share = bytes.div_ceil(self.users.len() as u64);
         let mut all = Filled::default();
-        for filled in self.each(|users, _| users.grow_to(share, commit))? {
+        for filled in each(&mut self.users, |users, _| users.grow_to(share, commit))? {
             all.tree.add(&filled.tree);
             all.written_bytes += filled.written_bytes;
             all.calls += filled.calls;
@@ -83,19 +66,13 @@ impl Crew {
     }
 
     pub(crate) fn run(&mut self, pacing: &Pacing, seed: u64) -> Result<Point, FilesError> {
-        if pacing.sessions as usize > self.users.len() {
-            return Err(FilesError::Settings(format!(
-                "{} sessions on {} threads: plain files have a thread for each session\n\
-                 give as many threads as sessions",
-                pacing.sessions,
-                self.users.len()
-            )));
-        }
+        check_threads(pacing.sessions, self.users.len())?;
         let parts = pacing.split(pacing.sessions);
         // One schedule for all: a free thread takes what is due.
         // It begins when all threads are there: starting some hundred takes a second.
         let (all_there, schedule) = (Barrier::new(parts.len()), OnceLock::new());
-        let points = self.each(|users, nth| match parts.get(nth) {
+        let latencies = &self.latencies;
+        let points = each(&mut self.users, |users, nth| match parts.get(nth) {
             Some(part) => {
                 // The kernel may wake a thread 50 us late without this, which is the response of many calls.
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -103,22 +80,27 @@ impl Crew {
                 let arrivals = schedule.get_or_init(|| Arrivals::new(pacing, monotonic_ns(), seed));
                 let seed = seed.wrapping_add(nth as u64);
                 users
-                    .run(|users| drive_shared(users, part, seed, arrivals.as_ref()))
+                    .run(|users| drive_shared(users, part, seed, arrivals.as_ref(), Some(latencies)))
                     .map(Some)
             }
             None => {
                 users.state.count_anew();
                 Ok(None)
             }
-        })?;
+        });
+        // Also after an error: the next point begins at zero.
+        let classes = self.latencies.take();
         let mut counts = Counts::default();
         let mut outcomes = Vec::<Outcome>::new();
-        for point in points.into_iter().flatten() {
+        for point in points?.into_iter().flatten() {
             counts.add(&point.counts);
             outcomes.push(point.outcome);
         }
         Ok(Point {
-            outcome: merge(outcomes),
+            outcome: Outcome {
+                classes,
+                ..merge(outcomes)
+            },
             counts,
             tree: self.tree(),
             wrong: self.wrong().examples,
@@ -139,7 +121,7 @@ impl Crew {
 
     pub(crate) fn audit(&mut self, after: After) -> Result<Audit, FilesError> {
         let mut all = Audit::default();
-        for audit in self.each(|users, _| users.audit(after))? {
+        for audit in each(&mut self.users, |users, _| users.audit(after))? {
             all.add(audit);
         }
         Ok(all)
@@ -159,8 +141,40 @@ impl Crew {
     }
 
     pub(crate) fn remove(&mut self) -> Result<(), FilesError> {
-        self.each(|users, _| users.remove()).map(|_| ())
+        each(&mut self.users, |users, _| users.remove()).map(|_| ())
     }
+}
+
+/// Does the same with each of the users, on a thread each.
+fn each<T: Send>(
+    users: &mut [Users<Posix>],
+    act: impl Fn(&mut Users<Posix>, usize) -> Result<T, FilesError> + Sync,
+) -> Result<Vec<T>, FilesError> {
+    let act = &act;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = users
+            .iter_mut()
+            .enumerate()
+            .map(|(nth, users)| scope.spawn(move || act(users, nth)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
+}
+
+fn check_threads(sessions: u32, threads: usize) -> Result<(), FilesError> {
+    if sessions as usize > threads {
+        return Err(FilesError::Settings(format!(
+            "{sessions} sessions on {threads} threads: plain files have a thread for each session\n\
+             give as many threads as sessions"
+        )));
+    }
+    Ok(())
 }
 
 /// The number of a thread's run. Runs are told apart by the lower bits of a number: threads take the upper ones first.

@@ -2,7 +2,8 @@
 //! the load is not reached, or the points end.
 //!
 //! Prevents: a rate of a stack whose files are wrong (all of them are read at the end), wrong answers that an error
-//! hides which came after them, and files that stay where the phase was not allowed to end in good order.
+//! hides which came after them, and files that stay where the phase was not allowed to end in good order. Also memory
+//! that grows with each point because the outcomes of all points before are kept.
 
 use super::point::{Ramp, Ran, is_full};
 use super::rows::Answers;
@@ -25,8 +26,18 @@ use workloads::Outcome;
 #[derive(Default)]
 struct Points {
     ran: Vec<Ran>,
+    /// Of all of them, one after another.
+    whole: Option<Outcome>,
     /// Of the point under way, which an error may end.
     unfinished: Answers,
+}
+
+/// Those before a point and the point itself, as one: of each point alone nothing stays but its row.
+fn followed_by(before: Option<Outcome>, point: Outcome) -> Outcome {
+    match before {
+        None => point,
+        Some(before) => steps::one_after_another(&[&before, &point]),
+    }
 }
 
 /// A phase and what it is run in.
@@ -111,10 +122,11 @@ impl Work<'_> {
             ramp.grow(tree, *rate, host)?;
             signals::check(turn.cancel)?;
             self.around.doing(self.phase, &format!(" · {of}"));
-            let ran = ramp.run(tree, *rate, host, &mut points.unfinished)?;
+            let (ran, outcome) = ramp.run(tree, *rate, host, &mut points.unfinished)?;
             signals::check(turn.cancel)?;
             let inside = ran.inside;
             points.ran.push(ran);
+            points.whole = Some(followed_by(points.whole.take(), outcome));
             if !inside {
                 return Ok(());
             }
@@ -125,17 +137,17 @@ impl Work<'_> {
     fn done(&self, points: Points, audit: Option<&Audit>) -> Done {
         let Points {
             ran: points,
+            whole,
             unfinished,
         } = points;
-        let outcomes: Vec<&Outcome> = points.iter().map(|ran| &ran.outcome).collect();
-        let driven = (!outcomes.is_empty()).then(|| Driven::of(steps::one_after_another(&outcomes)));
+        let driven = whole.map(Driven::of);
         let drain_ns = points.iter().map(|ran| ran.drain_ns).sum();
         let (mut rows, mut seen) = (Vec::new(), Vec::new());
         let mut before_ns = 0;
         for mut ran in points {
             rows.push(ran.row);
-            rows::shift(&mut ran.seen, before_ns, ran.outcome.elapsed_ns);
-            before_ns += ran.outcome.elapsed_ns;
+            rows::shift(&mut ran.seen, before_ns, ran.elapsed_ns);
+            before_ns += ran.elapsed_ns;
             seen.push(ran.seen);
         }
         let mut seen = rows::together(seen);
@@ -158,5 +170,35 @@ impl Work<'_> {
             )),
             ..Done::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use files::{Config, Place};
+    use workloads::Pacing;
+
+    #[test]
+    fn points_added_as_they_come_are_those_added_at_the_end() {
+        let config = Config {
+            accessed_pct: 100,
+            ..Config::sfs97(4, 1, 1)
+        };
+        let mut null = files::Serving::begin(config, Place::Null).unwrap();
+        null.grow_to(1 << 20, false).unwrap();
+        let mut pacing = Pacing::closed(4, 600_000_000_000);
+        pacing.stop.operations_per_session = Some(100);
+        pacing.slice_ns = 1_000_000;
+        let outcomes: Vec<Outcome> = (0..3).map(|seed| null.run(&pacing, seed).unwrap().outcome).collect();
+        let mut whole = None;
+        for point in &outcomes {
+            whole = Some(followed_by(whole.take(), point.clone()));
+        }
+        let all: Vec<&Outcome> = outcomes.iter().collect();
+        let whole = whole.unwrap();
+        assert_eq!(whole.count(), 1200);
+        // Not `assert_eq`, which would print all counts.
+        assert!(whole == steps::one_after_another(&all));
     }
 }
