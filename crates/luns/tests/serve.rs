@@ -274,7 +274,7 @@ fn a_power_cut_keeps_what_was_flushed_and_loses_of_the_rest() {
 }
 
 #[test]
-fn answers_wait_until_the_model_says() {
+fn answers_wait_until_the_model_says_at_any_pace() {
     let parameters = VolumeParameters {
         requests: Vec::new(),
         bytes: Vec::new(),
@@ -298,6 +298,18 @@ fn answers_wait_until_the_model_says() {
     assert_eq!(after.read_bytes - before.read_bytes, 20 * 8192);
     let punctuality = bench.served().punctuality();
     assert!(punctuality.answered >= 20, "{punctuality:?}");
+    assert_eq!(bench.served().slower(), 1);
+    bench.served().run_slower(5);
+    assert_eq!(bench.served().slower(), 5);
+    assert!(
+        bench.served().counters().busy_ns >= after.busy_ns,
+        "what it has counted stays"
+    );
+    let start = Instant::now();
+    for nth in 0..4 {
+        read(&file, nth);
+    }
+    assert!(start.elapsed().as_millis() >= 399, "each takes a tenth of a second");
     drop(file);
     bench.down();
 }

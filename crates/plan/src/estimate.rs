@@ -97,7 +97,10 @@ pub fn blocks_that_fill(done: u32, left_ns: u64, block_ns: u64) -> u32 {
 /// Estimates a study whose LUNs are filled and loaded at `load_bytes_per_second` (at least 1).
 pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     let data_bytes = space::data_bytes(study);
-    let (load_bytes_per_second, ageing_pages_per_s) = paced(study, load_bytes_per_second);
+    let slower = study.slow_motion.unwrap_or(1);
+    let (bytes_per_second, ageing_pages_per_s) = paced(study, load_bytes_per_second, slower);
+    // Models are slowed for phases, and not for the load.
+    let (load_bytes_per_second, _) = paced(study, load_bytes_per_second, 1);
     let phase_ns_per_trial = study.phases.iter().fold(0u64, |sum, phase| {
         let ns = match (phase.time, &phase.kind) {
             (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_) | PhaseKind::Tpch(_)) => sql::phase_ns(phase),
@@ -105,12 +108,12 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
             (Some(time), _) => time.0,
             (None, PhaseKind::Scan(scan)) => {
                 let schema = data_bytes.unwrap_or(0) / u64::from(study.database.schemas);
-                moving_ns(schema.saturating_mul(u64::from(scan.users)), load_bytes_per_second)
+                moving_ns(schema.saturating_mul(u64::from(scan.users)), bytes_per_second)
             }
             // Everything once out of the source and once into the target; the verification reads it a third time.
             (None, PhaseKind::Copy(copy)) => {
                 let bytes = data_bytes.unwrap_or(0).saturating_add(study.database.redo_size.0);
-                moving_ns(bytes.saturating_mul(2 + u64::from(copy.verify)), load_bytes_per_second)
+                moving_ns(bytes.saturating_mul(2 + u64::from(copy.verify)), bytes_per_second)
             }
             (None, PhaseKind::Age(age)) => moving_ns(
                 data_bytes.unwrap_or(0).saturating_mul(u64::from(age.passes)),
@@ -122,7 +125,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 let changes = (rebalance.add.len() + rebalance.drop.len()) as u64;
                 let moved = data_bytes.unwrap_or(0).saturating_mul(changes) / 4;
                 let around = rebalance.windows().0;
-                around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
+                around.saturating_add(moving_ns(moved.saturating_mul(2), bytes_per_second))
             }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
             (None, PhaseKind::Random(_) | PhaseKind::Redo(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => 0,
@@ -164,14 +167,13 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
 }
 
 /// Bytes a second and changed pages a second: what the machine is taken to do, or the slowest modelled
-/// device under a stack.
-fn paced(study: &Study, machine: u64) -> (u64, u64) {
+/// device under a stack, if models run so many times slower.
+fn paced(study: &Study, machine: u64, slower: u32) -> (u64, u64) {
     let under = |set: &&crate::study::LunSet| study.stacks.iter().any(|s| s.data.as_ref() == Some(&set.name));
     let sets = study.luns.iter().filter(under);
     sets.filter_map(|set| {
         let (bytes, requests) = set.device.as_ref()?.pace()?;
-        let slower = f64::from(study.slow_motion.unwrap_or(1));
-        let luns = space::luns(study, &set.name).unwrap_or(1) as f64 / slower;
+        let luns = space::luns(study, &set.name).unwrap_or(1) as f64 / f64::from(slower);
         Some(((bytes * luns) as u64, (requests * luns) as u64))
     })
     .fold((machine, AGEING_PAGES_PER_S), |slowest, pace| {

@@ -91,6 +91,7 @@ impl<'a> HostSite<'a> {
             method: self.prepared.method,
             seed,
         };
+        // From here on they are as slow as this try is.
         self.luns.warm(stack)?;
         let tried = probe::keep_up(&luns, &self.luns.models_of(&[stack]), &probe::loads(self.study));
         let tried = tried.map_err(|error| self.luns.blame(error, &stack.lun_sets().collect::<Vec<_>>()));

@@ -65,15 +65,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
             return serving::trial::run(site, ledger, &trial);
         }
         if kinds::of(&stands[0].stack.engine).is_some() {
-            let trial = sql::contract::Trial {
-                study,
-                turn,
-                stand: &stands[0],
-                id,
-                first,
-                scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
-            };
-            return sql::trial::run(site, ledger, &trial);
+            return of_sql(site, ledger, turn, (&stands[0], id, first));
         }
         let sizes = site.sizes()?;
         let trial = Trial {
@@ -93,6 +85,29 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let left = site.journal.undo_to(mark);
     site.luns.unserved();
     result.and_then(|()| undone(&left))
+}
+
+/// Runs the trial of a database that takes SQL.
+fn of_sql(
+    site: &mut HostSite<'_>,
+    ledger: &mut Ledger,
+    turn: &Turn<'_>,
+    (stand, id, first): (&Stand, TrialId, bool),
+) -> anyhow::Result<()> {
+    let study = site.study;
+    if study.phases.iter().any(|phase| phase.kind.cut().is_some()) {
+        // Before a cut nobody makes caches cold: its models are as slow as the study from the load on.
+        site.luns.warm(&stand.stack)?;
+    }
+    let trial = sql::contract::Trial {
+        study,
+        turn,
+        stand,
+        id,
+        first,
+        scattered_rows: site.scattered_rows(&stand.stack.engine)?,
+    };
+    sql::trial::run(site, ledger, &trial)
 }
 
 /// Tells the result file about a stack that stands for the first time; whether it is that.

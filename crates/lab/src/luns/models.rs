@@ -1,7 +1,7 @@
 //! What the models under a stack did in a phase, beside what the kernel counted.
 //!
 //! Takes the services of the stack's LUN sets, gives measures and a verdict on punctuality. Prevents: a "disk" that
-//! was as slow as the machine that played it.
+//! was as slow as the machine that played it, and a phase at another pace than the one that its study tells.
 
 use crate::luns::kept::{Counts, Course};
 use crate::luns::pace::{LATE_SHARE, Pace};
@@ -25,7 +25,7 @@ pub(crate) struct ModelledSet<'a> {
     pub(crate) reads_on: bool,
     /// Whether the model knows the end of a request when that comes, and can answer sooner for the way of the host.
     pub(crate) knows_ends: bool,
-    /// How many times slower than its device it runs.
+    /// How many times slower than its device it runs in phases.
     pub(crate) slower: u32,
     /// Processors of an array that requests share; 0: they are not counted.
     pub(crate) processors: f64,
@@ -87,6 +87,9 @@ impl<'a> DeviceModels<'a> {
     /// Before the phase.
     pub(crate) fn begin(&mut self) -> anyhow::Result<()> {
         self.before = self.count()?;
+        for (set, counted) in self.sets.iter().zip(&self.before) {
+            set.check_pace(counted)?;
+        }
         let arrays = self.sets.iter().filter(|set| set.reduces);
         let counts = arrays.map(|set| Box::new(set.service.counts()) as Counts);
         self.course = Course::begin(counts.collect());
@@ -136,6 +139,18 @@ impl<'a> DeviceModels<'a> {
 pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
 
 impl ModelledSet<'_> {
+    /// What comes before a phase is done at the device's own pace.
+    fn check_pace(&self, counted: &Value) -> anyhow::Result<()> {
+        let (plays, asked) = (&counted["slow_motion"], self.slower);
+        anyhow::ensure!(
+            plays.as_u64() == Some(u64::from(asked)),
+            "LUN set `{}`: the model runs {plays} times slower than its device, and the study {asked} times\n  \
+             go on with `assay run --resume`, and report it if it happens again",
+            self.set
+        );
+        Ok(())
+    }
+
     /// How it kept up between two counts, of which the kernel saw this much.
     pub(crate) fn pace(&self, now: &Value, before: Option<&Value>, seen: &Delta) -> Pace {
         let of = |value: &Value, key: &str| value[key].as_f64().unwrap_or(0.0);
@@ -167,4 +182,35 @@ impl ModelledSet<'_> {
 fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
     let of = |name: &String| seen.devices.get(name).map(|device| device.read_ms as f64 * 1e6);
     devices.iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_phase_begins_at_another_pace_than_that_of_its_study() {
+        let begun = |plays: u32| {
+            let script = format!("while read -r order; do echo '{{\"slow_motion\":{plays}}}'; done");
+            let service = Service::played_by(&script, 5);
+            let mut models = DeviceModels::new(vec![ModelledSet {
+                set: "data".to_string(),
+                service: &service,
+                devices: Vec::new(),
+                timed: true,
+                reads_on: false,
+                knows_ends: true,
+                slower: 5,
+                processors: 0.0,
+                reduces: false,
+            }]);
+            models.begin()
+        };
+        assert!(begun(5).is_ok());
+        let refused = begun(1).expect_err("it was not slowed").to_string();
+        assert!(
+            refused.contains("runs 1 times slower than its device, and the study 5 times"),
+            "{refused}"
+        );
+    }
 }

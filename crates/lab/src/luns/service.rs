@@ -70,7 +70,7 @@ pub fn nothing_volatile(study: &Study, device: &Device) -> Option<&'static str> 
 }
 
 /// The order to read what a model plays from memory.
-pub(crate) fn warm() -> Value {
+fn warm() -> Value {
     json!({ "do": "warm", "most_bytes": WARM_BYTES_MAX })
 }
 
@@ -99,7 +99,7 @@ pub fn not_warmed(set: &LunSet) -> Option<String> {
 pub(crate) struct ToServe<'a> {
     pub(crate) set: &'a str,
     pub(crate) device: &'a Device,
-    /// How many times slower than that device.
+    /// How many times slower than that device, in phases.
     pub(crate) slower: u32,
     /// How much sooner it answers, for the way of the host.
     pub(crate) sooner: Nanos,
@@ -111,7 +111,8 @@ pub(crate) struct ToServe<'a> {
 }
 
 impl Service {
-    /// Serves a set in a directory of its own; journalled before it is there.
+    /// Serves a set in a directory of its own; journalled before it is there. Until [`Service::make_ready`] it plays at
+    /// the device's own pace: what a stack is built and loaded with is not measured.
     pub(crate) fn start(asked: &ToServe<'_>, journal: &mut Journal) -> anyhow::Result<Service> {
         let (set, device) = (asked.set, asked.device);
         let own = journal.make_directory(asked.dir, &format!("{set}.device"), 0o700, true)?;
@@ -154,7 +155,6 @@ impl Service {
         service.ask(&json!({
             "place": service.place, "luns": asked.luns, "model": device.model.word(), "parameters": parameters,
             "histogram": histogram, "volatile": device.volatile.0, "seed": asked.seed,
-            "slow_motion": asked.slower,
         }))?;
         service.line.lock().unwrap_or_else(PoisonError::into_inner).connection = connection_at(&service.place);
         service.answer_sooner(asked.sooner)?;
@@ -167,7 +167,15 @@ impl Service {
         self.place.join(format!("lun{nth}"))
     }
 
-    /// How many times slower than its device it plays.
+    /// A phase comes next, and caches were dropped: what it plays from memory lies there again, and from now on it is
+    /// as slow as the study says.
+    pub(crate) fn make_ready(&self) -> anyhow::Result<()> {
+        self.ask(&warm())?;
+        let pace = json!({ "do": "pace", "slow_motion": self.slower });
+        self.ask(&pace).map(drop)
+    }
+
+    /// How many times slower than its device it plays in phases.
     pub(crate) fn slower(&self) -> u32 {
         self.slower
     }
@@ -386,11 +394,24 @@ pub fn unable() -> Option<(String, String)> {
 }
 
 #[cfg(test)]
+impl Service {
+    /// One that a shell plays.
+    pub(crate) fn played_by(script: &str, slower: u32) -> Service {
+        Service {
+            set: "data".to_string(),
+            slower,
+            place: PathBuf::new(),
+            line: Arc::new(Mutex::new(tests::line(script, Duration::from_secs(60)))),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     /// A line to a shell that plays a service.
-    fn line(script: &str, patience: Duration) -> Line {
+    pub(super) fn line(script: &str, patience: Duration) -> Line {
         let mut child = std::process::Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::piped())
@@ -420,6 +441,29 @@ mod tests {
         let mut silent = line("exec sleep 100", Duration::from_millis(50));
         assert_eq!(silent.ask(&warm()), None);
         assert!(silent.ended().contains("did not answer"), "{:?}", silent.why);
+    }
+
+    #[test]
+    fn a_model_is_slowed_when_a_phase_comes_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("orders");
+        let service = Service::played_by(
+            &format!(
+                "while read -r order; do echo \"$order\" >> '{}'; echo '{{\"ok\":true}}'; done",
+                told.display()
+            ),
+            5,
+        );
+        service.answer_sooner(7).unwrap();
+        service.make_ready().unwrap();
+        let orders = std::fs::read_to_string(&told).unwrap();
+        let order = |line: &str| {
+            let order: Value = serde_json::from_str(line).unwrap();
+            (order["do"].as_str().unwrap().to_string(), order["slow_motion"].as_u64())
+        };
+        let orders: Vec<_> = orders.lines().map(order).collect();
+        let expected = [("sooner", None), ("warm", None), ("pace", Some(5_u64))];
+        assert_eq!(orders, expected.map(|(name, times)| (name.to_string(), times)));
     }
 
     #[test]

@@ -127,8 +127,6 @@ fn start(order: &Value) -> anyhow::Result<Served> {
     let parameters = &order["parameters"];
     let value = |name: &str| parameters[name].as_f64().unwrap_or(0.0);
     let model = luns::model::named(text("model"), &value, text("histogram"), &sizes, number(order, "seed"))?;
-    let slower = u32::try_from(number(order, "slow_motion")).context("a factor of slow motion")?;
-    let model = Box::new(luns::model::Slow::new(model, slower));
     let place = PathBuf::from(text("place"));
     Ok(Served::start(ServeOptions {
         luns,
@@ -171,6 +169,10 @@ fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
         "count" => counted(served),
         "sooner" => {
             served.answer_sooner(number(order, "by_ns"));
+            json!({ "ok": true })
+        }
+        "pace" => {
+            served.run_slower(u32::try_from(number(order, "slow_motion")).context("a factor of slow motion")?);
             json!({ "ok": true })
         }
         "warm" => {
@@ -228,7 +230,7 @@ fn counted(served: &Served) -> Value {
         "whole_bytes": of(|r| r.whole_bytes), "asked_bytes": of(|r| r.asked_bytes),
         "distinct_bytes": of(|r| r.distinct_bytes), "packed_bytes": of(|r| r.packed_bytes),
         "stored_bytes": of(|r| r.stored_bytes),
-        "processor_ns": c.processor_ns,
+        "slow_motion": served.slower(), "processor_ns": c.processor_ns,
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,

@@ -357,7 +357,7 @@ impl LunSets {
         Ok(())
     }
 
-    /// How many times slower than their devices the models run.
+    /// How many times slower than their devices the models run in phases.
     pub(crate) fn slower(&self) -> u32 {
         self.slower.max(1)
     }
@@ -452,12 +452,10 @@ impl LunSets {
             .collect()
     }
 
-    /// What models play from memory lies there again, after caches were dropped.
+    /// A phase comes next, and caches were dropped: what models play from memory lies there again, and from now on they
+    /// are as slow as the study is. Until then they play at their devices' own pace.
     pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
-        for service in self.services_of(stack) {
-            service.ask(&service::warm())?;
-        }
-        Ok(())
+        self.services_of(stack).into_iter().try_for_each(Service::make_ready)
     }
 
     /// The services of a trial have been stopped by the journal.

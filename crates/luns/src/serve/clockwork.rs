@@ -4,7 +4,7 @@
 //! taken longer than that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up
 //! with, and nobody told.
 
-use crate::model::{Answer, Ask, Command, Counters, DeviceModel};
+use crate::model::{Answer, Ask, Command, Counters, DeviceModel, Slow};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,7 @@ enum Half {
 }
 
 struct State {
-    model: Box<dyn DeviceModel>,
+    model: Slow,
     next_id: u64,
     halves: HashMap<u64, Half>,
     /// When each request came, how much longer than the model it takes, and whether it reads.
@@ -64,9 +64,10 @@ pub(super) struct Clockwork {
 }
 
 impl Clockwork {
+    /// At the device's own pace.
     pub(super) fn new(model: Box<dyn DeviceModel>) -> Clockwork {
         let state = State {
-            model,
+            model: Slow::new(model, 1),
             next_id: 0,
             halves: HashMap::new(),
             came: HashMap::new(),
@@ -175,6 +176,22 @@ impl Clockwork {
         self.lock().model.answer_sooner(by);
     }
 
+    /// From now on the device's clock is so many times slower than the wall's.
+    pub(super) fn run_slower(&self, times: u32) {
+        let mut state = self.lock();
+        let now = monotonic_ns() - state.base;
+        let replies = state.advance(now);
+        state.model.set_times(now, times);
+        // What comes next comes at another time.
+        self.state.1.notify_one();
+        drop(state);
+        answer(replies);
+    }
+
+    pub(super) fn slower(&self) -> u64 {
+        self.lock().model.times()
+    }
+
     pub(super) fn counters(&self) -> Counters {
         self.lock().model.counters()
     }
@@ -246,5 +263,38 @@ impl State {
 fn answer(replies: Vec<Reply>) {
     for reply in replies {
         reply();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::named;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn who_waits_for_a_slow_device_is_answered_when_it_is_slow_no_more() {
+        // Up to a millisecond, which slow motion makes up to twenty minutes.
+        let device = named("custom", &|_| 1.0, "1000 1\n", &[1 << 20], 3).unwrap();
+        let clockwork = Clockwork::new(device);
+        assert_eq!(clockwork.slower(), 1);
+        clockwork.run_slower(1_200_000);
+        let running = clockwork.clone();
+        let runner = std::thread::spawn(move || running.run());
+        let ask = Ask {
+            id: 0,
+            lun: 0,
+            command: Command::Read,
+            offset: 0,
+            len: 4096,
+        };
+        let (tell, told) = channel();
+        let id = clockwork.arrived(ask, 0);
+        clockwork.worked(id, Box::new(move || tell.send(()).unwrap()));
+        clockwork.run_slower(1);
+        told.recv_timeout(Duration::from_secs(60)).expect("an answer");
+        assert_eq!((clockwork.slower(), clockwork.punctuality().answered), (1, 1));
+        clockwork.stop();
+        runner.join().unwrap();
     }
 }

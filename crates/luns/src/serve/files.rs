@@ -207,8 +207,8 @@ impl Files {
         Ok(())
     }
 
-    /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not
-    /// stay there.
+    /// Reads everything once, so that it lies in the page cache, and writes home what is dirty there; nothing where
+    /// that is not used, or where it would not stay there.
     pub(super) fn warm(&self, most_bytes: u64) {
         let all: u64 = self.luns.iter().map(|lun| lun.bytes).sum();
         if !self.cached || all > most_bytes {
@@ -220,6 +220,8 @@ impl Files {
             while let Ok(read @ 1..) = rustix::io::pread(&lun.fd, &mut piece, at) {
                 at += read as u64;
             }
+            // What a quick load leaves is not to be written while a phase runs; what fails here fails there again.
+            let _ = rustix::fs::fdatasync(&lun.fd);
         }
     }
 

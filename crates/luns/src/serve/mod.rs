@@ -109,8 +109,8 @@ impl Served {
         &self.place
     }
 
-    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used: what the model
-    /// calls a millisecond must not wait for the disk below.
+    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used, and writes home
+    /// what is dirty there: what the model calls a millisecond must not wait for the disk below.
     pub fn warm(&self, most_bytes: u64) {
         self.files.warm(most_bytes);
     }
@@ -133,6 +133,17 @@ impl Served {
     /// Answers so much sooner than the device would, from the next request on: the way of the host takes it.
     pub fn answer_sooner(&self, by: targets::Nanos) {
         self.clockwork.answer_sooner(by);
+    }
+
+    /// From now on the device is so many times slower than it was made, at least 1; until then it keeps its own pace.
+    /// What it holds, owes and has saved up stays.
+    pub fn run_slower(&self, times: u32) {
+        self.clockwork.run_slower(times);
+    }
+
+    /// How many times slower than it was made the device is now.
+    pub fn slower(&self) -> u64 {
+        self.clockwork.slower()
     }
 
     /// Flushes that arrived.
