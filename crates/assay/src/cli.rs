@@ -79,9 +79,9 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  assay size study.assay --load \"20000/s reads, 5000/s updates\"\n  \
                             assay size study.assay --load \"2000/s reads, 500/s updates, p99 5ms, 20GiB\"\n\n\
-                            Reads are all pages read from storage, those of updates too. Updates are pages changed. \
-                            A result beyond twice the measured size is labelled as an extrapolation. Beyond ten times \
-                            there is no number."
+                            Reads are pages read from storage, those of updates too, without scans. Updates are \
+                            pages changed. A result beyond twice the measured size is labelled as an extrapolation. \
+                            Beyond ten times there is no number."
     )]
     Size(Size),
     /// Show figures of other tools (AWR, statspack, iostat, sar, fio, pgbench ...) beside measured ones; never ranked

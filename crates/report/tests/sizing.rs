@@ -217,6 +217,21 @@ fn a_mix_far_from_all_phases_is_refused_and_a_near_one_labelled() {
     }
 }
 
+/// A cache that has three of four pages, where half are updates: two updates for each page read.
+#[test]
+fn a_mix_above_one_is_refused_by_its_own_size() {
+    let cached = counted(&[(Measure::EnginePhysicalReads, 32_000.0)]);
+    let of = |updates_per_read: f64| one(&cached, mixed(0.75 * 32_000.0 / 20.5, updates_per_read));
+    let near = of(2.3);
+    assert!(near.extrapolated && near.takes.is_some(), "{near:?}");
+    let far = of(2.6);
+    assert_eq!((far.takes, far.for_rate), (None, None), "{far:?}");
+    assert!(
+        says(&far, "beyond 50 points") && says(&far, "a larger `cache`"),
+        "{far:?}"
+    );
+}
+
 /// 18 seconds of processors and a known number of bytes in each phase of 20.5 s.
 #[test]
 fn the_host_and_its_devices_are_those_of_the_nearest_rate() {
@@ -382,14 +397,75 @@ fn pages_that_came_from_storage_are_the_reads() {
     assert!((scanning / plain - 1.0).abs() < 0.02, "{scanning} and {plain}");
 }
 
+/// A study may ask what memory does: its phases are ranked, and no LUNs are counted by them.
+#[test]
+fn what_a_cache_served_is_no_read_from_storage() {
+    let mut scene = three();
+    let asked = load(0.75 * most(&scene), None);
+    scene.settings.push(Setting {
+        key: "memory.rank_cached".into(),
+        value: "true".into(),
+        written: true,
+    });
+    let whole = one(&scene, asked);
+    assert!(
+        whole.takes.is_some() && !says(&whole, "does not count"),
+        "devices served all of it: {whole:?}"
+    );
+    scene.actors[2].device = Some(0.5);
+    let unranked = scene.film().analysis().unranked;
+    assert!(unranked.is_empty(), "the study ranks it: {unranked:?}");
+    let partly = one(&scene, asked);
+    assert!(
+        (partly.for_rate.unwrap() - 3.0).abs() < 0.1,
+        "by the other two: {partly:?}"
+    );
+    assert!(
+        says(
+            &partly,
+            "four: 50 % update does not count: its reads were served partly by a cache"
+        ),
+        "{partly:?}"
+    );
+    for actor in &mut scene.actors {
+        actor.device = Some(0.02);
+    }
+    let nothing = one(&scene, asked);
+    assert_eq!((nothing.takes, nothing.for_rate), (None, None), "{nothing:?}");
+    assert!(
+        says(&nothing, "no ranked phase of random work counts") && says(&nothing, "were served by a cache"),
+        "{nothing:?}"
+    );
+}
+
+/// Multiblock reads take the devices' time, and no page read of the load would pay for it.
+#[test]
+fn a_phase_with_scans_sizes_nothing() {
+    let of = |requests: f64| {
+        let scene = counted(&[
+            (Measure::EnginePhysicalReads, READ + requests),
+            (Measure::EngineMultiblockReads, requests),
+        ]);
+        one(&scene, load(40_000.0, None))
+    };
+    let few = of(0.009 * READ);
+    assert!(few.takes.is_some() && !says(&few, "does not count"), "{few:?}");
+    let many = of(0.02 * READ);
+    assert_eq!((many.takes, many.for_rate), (None, None), "{many:?}");
+    assert!(
+        says(&many, "2.0 % of its read requests are multiblock reads of scans"),
+        "{many:?}"
+    );
+}
+
 #[test]
 fn the_words_say_what_a_read_is() {
     let film = three().film();
     let shown = Sizing::of(&film.ledger, load(40_000.0, None)).unwrap().markdown();
-    assert!(
-        shown.contains("40,000 page reads a second") && shown.contains("physical reads"),
-        "{shown}"
-    );
+    assert!(shown.contains("40,000 page reads a second"), "{shown}");
+    for figure in ["physical read total IO requests", "page cache"] {
+        assert!(shown.contains(figure), "{figure}: {shown}");
+    }
 }
 
 #[test]

@@ -10,8 +10,14 @@ use ledger::Ledger;
 use plan::{Bytes, Duration, Rate};
 use report::{Load, Sizing};
 
-const FORM: &str = "write --load \"20000/s reads, 5000/s updates, p99 5ms, 20GiB\": all pages read from storage, those \
-                    of updates too, pages changed, and what else matters";
+const FORM: &str = "write --load \"20000/s reads, 5000/s updates, p99 5ms, 20GiB\": pages read from storage, those of \
+                    updates too, pages changed, and what else matters";
+
+/// Of a database that reads next to nothing no phase tells what a page read costs.
+const NO_READS: &str = "it has no reads: an update reads its page, unless the database's cache has it, and those reads \
+                        count too. Add the pages that the database reads from storage (docs/sizing.md says where it \
+                        counts them). If it reads next to nothing, there is no number of LUNs. Hold its writes then, \
+                        those of the redo log too, against \"writes asked/s\" of `assay report FILE --full`";
 
 pub(crate) fn size(flags: &cli::Size) -> Result<(), Failure> {
     let load = load(&flags.load).map_err(|what| Failure::Usage(anyhow!("--load: {what}\n  {FORM}")))?;
@@ -47,7 +53,7 @@ fn load(text: &str) -> Result<Load, String> {
     }
     match (load.reads_per_s > 0.0, load.updates_per_s > 0.0) {
         (true, _) => Ok(load),
-        (false, true) => Err("it has no reads: an update reads its page, and those reads count too".into()),
+        (false, true) => Err(NO_READS.into()),
         (false, false) => Err("it has neither reads nor updates".into()),
     }
 }
@@ -83,6 +89,7 @@ mod tests {
             ("", "empty"),
             ("p99 5ms", "neither reads nor updates"),
             ("5000/s updates", "no reads"),
+            ("5000/s updates", "writes asked/s"),
             ("fast", "no rate, no p99 and no size"),
             ("10/s reads, 20/s reads", "comes twice"),
             ("1e300/s reads", ""),

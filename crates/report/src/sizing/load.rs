@@ -8,7 +8,7 @@ use serde::Serialize;
 /// What has to be carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
-    /// Pages read from storage a second, those too that are read to be changed.
+    /// Pages read from storage a second, one by one, those too that are read to be changed; not those of scans.
     pub reads_per_s: f64,
     /// Pages changed a second, those too that the engine's cache had.
     pub updates_per_s: f64,

@@ -2,12 +2,15 @@
 //! each of them, the p99, and what a page read took of the processors and the devices.
 //!
 //! All reads count, those that updates make too, as databases count their own. Takes the gathered file and its
-//! analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that was dropped, or that a model in slow
-//! motion had, taken for that of the stack.
+//! analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that scans slowed down, that was dropped, or
+//! that a model in slow motion had, taken for that of the stack.
 
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
-use crate::history::{Book, Seen};
+use crate::cells::provenance::{Provenance, unseen};
+use crate::figures::over;
+use crate::format::percent;
+use crate::history::{Book, PhaseHead, Seen};
 use crate::phase_kind::kind_row;
 use crate::ranking::drops::Dropped;
 use crate::stacks::priced;
@@ -17,6 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Classes of random work whose units are pages.
 const READ: &str = "select";
 const UPDATED: &str = "update";
+
+/// A larger share of the requests to read takes more of a stack than chance does: such a phase is no random work.
+const MULTIBLOCK_SHARE_MAX: f64 = 0.01;
 
 /// What each block gave.
 pub(crate) type ByBlock = BTreeMap<u32, f64>;
@@ -54,52 +60,108 @@ impl Carried {
     }
 }
 
+/// What one stack was measured to do.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// Phases that count.
+    pub(crate) carried: Vec<Carried>,
+    /// Phases that are ranked and do not count here, each with its reason.
+    pub(crate) left_out: Vec<String>,
+}
+
 /// The phases of random work that are ranked on this stack.
-pub(crate) fn carried(book: &Book, analysis: &Analysis, stack: &str) -> Result<Vec<Carried>, LedgerError> {
+pub(crate) fn on(book: &Book, analysis: &Analysis, stack: &str) -> Result<Measured, LedgerError> {
     let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
     let dropped = Dropped::of(&analysis.dropped);
-    let left = analysis.unranked.iter().filter(|one| one.stack == stack);
-    let left: BTreeSet<Option<&str>> = left.map(|one| one.phase.as_deref()).collect();
+    let unranked = analysis.unranked.iter().filter(|one| one.stack == stack);
+    let unranked: BTreeSet<Option<&str>> = unranked.map(|one| one.phase.as_deref()).collect();
     let whole_host = counts_processors(book, analysis, stack);
-    let mut found = Vec::new();
+    let mut found = Measured::default();
     for head in &book.phases {
-        let kind = kind_row(head.kind);
-        let unranked = left.contains(&None) || left.contains(&Some(head.name.as_str()));
-        if !kind.is_random || !head.ranked || unranked {
+        let name = head.name.as_str();
+        let is_unranked = unranked.contains(&None) || unranked.contains(&Some(name));
+        if !kind_row(head.kind).is_random || !head.ranked || is_unranked {
             continue;
         }
-        let (mut mixes, mut rates, mut p99s) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let (mut processor_s, mut processors, mut device_bytes) = (BTreeMap::new(), None, BTreeMap::new());
-        for (block, seen) in book.by_block(stack, &head.name) {
-            if !seen.counts() || !dropped.counts(block, &head.name) {
-                continue;
-            }
-            let read = pages_read(seen);
-            if read > 0.0 && seen.total_s() > 0.0 {
-                mixes.push(pages(seen, UPDATED) / read);
-                rates.insert(block, read / seen.total_s() * slower);
-                p99s.extend(slowest(seen, kind.is_open)?.map(|ns| ns / slower));
-                device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / read)));
-                if let Some((busy_ns, of)) = busy(seen).filter(|_| whole_host) {
-                    processor_s.insert(block, busy_ns / 1e9 / read);
-                    processors = of;
-                }
-            }
-        }
-        if !rates.is_empty() {
-            found.push(Carried {
-                phase: head.name.clone(),
-                open: kind.is_open,
-                updates_per_read: stats::median(&mixes),
-                reads_per_s: rates,
-                p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
-                processor_s,
-                processors,
-                device_bytes,
-            });
+        let runs = book.by_block(stack, name);
+        let runs = runs.filter(|(block, seen)| seen.counts() && dropped.counts(*block, name));
+        let mut runs: Vec<(u32, &Seen)> = runs.collect();
+        match objection(book, stack, &mut runs) {
+            Some(why) => found.left_out.push(format!("{name} does not count: {why}")),
+            None => found.carried.extend(of_phase(head, &runs, slower, whole_host)?),
         }
     }
     Ok(found)
+}
+
+/// Takes out the runs that a cache served, which a study may ask to rank: a page found there is no page read from
+/// storage. The reason where none is left, or where the phase is no random work.
+fn objection(book: &Book, stack: &str, runs: &mut Vec<(u32, &Seen)>) -> Option<String> {
+    let mut first = None;
+    runs.retain(|(_, seen)| {
+        let doubt = doubt(book, stack, seen);
+        let counts = doubt.is_none();
+        first = first.take().or(doubt);
+        counts
+    });
+    if runs.is_empty() { first } else { scans(runs) }
+}
+
+/// What speaks against the reads of one run as reads from storage.
+fn doubt(book: &Book, stack: &str, seen: &Seen) -> Option<String> {
+    let runs = [seen];
+    Provenance::of(&runs, unseen(book, stack, &runs)).objection(false)
+}
+
+/// The reason where scans took so much of the stack that what is left says nothing of single pages.
+fn scans(runs: &[(u32, &Seen)]) -> Option<String> {
+    let total = |measure: Measure| Some(runs.iter().filter_map(|(_, seen)| seen.get(measure)).sum::<f64>());
+    let share = over(
+        total(Measure::EngineMultiblockReads),
+        total(Measure::EnginePhysicalReads),
+    )?;
+    (share > MULTIBLOCK_SHARE_MAX).then(|| {
+        format!(
+            "{} of its read requests are multiblock reads of scans. Measure a phase without scans",
+            percent(share)
+        )
+    })
+}
+
+/// What these runs of a phase carried; `None` where they read nothing.
+fn of_phase(
+    head: &PhaseHead,
+    runs: &[(u32, &Seen)],
+    slower: f64,
+    whole_host: bool,
+) -> Result<Option<Carried>, LedgerError> {
+    let open = kind_row(head.kind).is_open;
+    let (mut mixes, mut rates, mut p99s) = (Vec::new(), ByBlock::new(), Vec::new());
+    let (mut processor_s, mut processors, mut device_bytes) = (ByBlock::new(), None, ByBlock::new());
+    for &(block, seen) in runs {
+        let read = pages_read(seen);
+        if read <= 0.0 || seen.total_s() <= 0.0 {
+            continue;
+        }
+        mixes.push(pages(seen, UPDATED) / read);
+        rates.insert(block, read / seen.total_s() * slower);
+        p99s.extend(slowest(seen, open)?.map(|ns| ns / slower));
+        device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / read)));
+        if let Some((busy_ns, of)) = busy(seen).filter(|_| whole_host) {
+            processor_s.insert(block, busy_ns / 1e9 / read);
+            processors = of;
+        }
+    }
+    Ok((!rates.is_empty()).then(|| Carried {
+        phase: head.name.clone(),
+        open,
+        updates_per_read: stats::median(&mixes),
+        reads_per_s: rates,
+        p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
+        processor_s,
+        processors,
+        device_bytes,
+    }))
 }
 
 /// Whether the processors of the measured host tell what the load takes: not those of one host of several, and not

@@ -108,8 +108,9 @@ fn keys<'b>(book: &'b Book, stack: &Stack) -> BTreeMap<&'b str, &'b str> {
         .collect()
 }
 
-fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<SizedStack, LedgerError> {
-    let mut sized = SizedStack {
+/// A stack, or several, of which nothing is known yet.
+fn unknown(family: &[Member<'_>]) -> SizedStack {
+    SizedStack {
         stacks: family.iter().map(|one| one.stack.name.clone()).collect(),
         luns: family
             .iter()
@@ -129,13 +130,21 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
         phases: Vec::new(),
         notes: Vec::new(),
         extrapolated: false,
-    };
+    }
+}
+
+fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -> Result<SizedStack, LedgerError> {
+    let mut sized = unknown(family);
     let mut shares = Vec::new();
     for one in family {
-        match share::of(&measured::carried(book, analysis, &one.stack.name)?, load) {
+        let name = &one.stack.name;
+        let measured = measured::on(book, analysis, name)?;
+        match share::of(&measured.carried, load) {
             Ok(share) => shares.push((one.luns.len().max(1) as f64, share)),
-            Err(why) => sized.notes.push(format!("{}: {why}", one.stack.name)),
+            Err(why) => sized.notes.push(format!("{name}: {why}")),
         }
+        let left_out = measured.left_out.iter().map(|why| format!("{name}: {why}"));
+        sized.notes.extend(left_out);
     }
     let reserve = family.iter().map(|one| priced::reserve(book, one.stack)).max();
     if let Some(reserve) = reserve.filter(|reserve| *reserve > 0) {

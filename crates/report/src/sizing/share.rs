@@ -13,7 +13,8 @@ use crate::format::percent;
 /// Confidence of the plain interval over blocks.
 const CONFIDENCE: f64 = 0.95;
 
-/// A phase on a schedule whose updates for each read differ by no more is of the mix that was asked for.
+/// A phase on a schedule whose updates for each read differ by no more is of the mix that was asked for; above one
+/// update for each read by so much of its mix.
 const SAME_MIX: f64 = 0.1;
 
 /// Drawn operations scatter: mixes that differ by no more are one.
@@ -25,6 +26,7 @@ const ONE_STUDY: f64 = 0.1;
 
 /// Of a mix further outside the measured ones nothing is said. Where an update costs five reads, its own among them,
 /// an update more for every fourth read doubles the cost of a read: there an extrapolation by LUNs is labelled, too.
+/// Above one update for each read it is so much of the measured mix, and adds less than a quarter to that cost.
 const MIX_REFUSED: f64 = 0.25;
 
 /// How many of a stack a load takes.
@@ -55,8 +57,7 @@ pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
         load.p99_ns
             .is_none_or(|limit| one.p99_ns.is_some_and(|p99| p99 <= limit))
     };
-    let is_far = |nearest: &Nearest<'_>| nearest.outside > MIX_REFUSED + DRAWN;
-    if let Some(nearest) = nearest.filter(|nearest| !is_far(nearest))
+    if let Some(nearest) = nearest.filter(|nearest| !nearest.is_far())
         && nearest.phases.iter().all(within)
     {
         return share(nearest, load, false);
@@ -64,16 +65,17 @@ pub(crate) fn of(carried: &[Carried], load: &Load) -> Result<Share, String> {
     // At full speed the p99 is missed, or no phase of this mix was run: what was measured at a lower rate?
     let paced = carried.iter().filter(|one| one.open && within(one));
     let off = |one: &Carried| (one.updates_per_read - load.updates_per_read()).abs();
-    let paced = paced.filter(|one| off(one) <= SAME_MIX);
+    let paced = paced.filter(|one| off(one) <= in_proportion(SAME_MIX, one.updates_per_read));
     if let Some(best) = paced.max_by(|a, b| a.usual().total_cmp(&b.usual())) {
         let best = Nearest {
             phases: [best, best],
             outside: off(best),
+            mix: best.updates_per_read,
         };
         return share(best, load, true);
     }
-    if let Some(nearest) = nearest.filter(is_far) {
-        return Err(too_far(nearest.phases[0], load));
+    if let Some(nearest) = nearest.filter(Nearest::is_far) {
+        return Err(too_far(nearest, load));
     }
     Err(match load.p99_ns.is_some() && !closed.is_empty() {
         true => "no phase of this mix keeps that p99: measure phases with a `rate`, below what the stack does at most",
@@ -88,6 +90,25 @@ struct Nearest<'a> {
     phases: [&'a Carried; 2],
     /// How far the load lies outside the measured mixes.
     outside: f64,
+    /// The measured mix that it is held against then.
+    mix: f64,
+}
+
+impl Nearest<'_> {
+    /// How far outside nothing is said.
+    fn refused(&self) -> f64 {
+        in_proportion(MIX_REFUSED, self.mix)
+    }
+
+    fn is_far(&self) -> bool {
+        self.outside > self.refused() + DRAWN
+    }
+}
+
+/// A difference of mixes. Above one update for each read a cache has pages that are updated, and the difference grows
+/// with the measured mix.
+fn in_proportion(difference: f64, mix: f64) -> f64 {
+    difference * mix.max(1.0)
 }
 
 /// The phases with the nearest mixes on both sides; of one side alone, that one twice. Of several of one mix the
@@ -105,16 +126,23 @@ fn between<'a>(closed: &[&'a Carried], wanted: f64) -> Option<Nearest<'a>> {
     Some(Nearest {
         phases: [slowest(low)?, slowest(high)?],
         outside: (low - wanted).max(wanted - high).max(0.0),
+        mix: if wanted < low { low } else { high },
     })
 }
 
-fn too_far(nearest: &Carried, load: &Load) -> String {
+fn too_far(nearest: Nearest<'_>, load: &Load) -> String {
+    let wanted = load.updates_per_read();
+    // Without a cache each page that is updated is read.
+    let cure = match wanted > nearest.mix.max(1.0) {
+        true => ", with a larger `cache` in `[database]`",
+        false => "",
+    };
     format!(
         "its updates are {} of its reads, and those of the nearest phase that was measured {}. Nothing is said beyond \
-         {:.0} points: measure a phase of this mix",
-        percent(load.updates_per_read()),
-        percent(nearest.updates_per_read),
-        MIX_REFUSED * 100.0
+         {:.0} points: measure a phase of this mix{cure}",
+        percent(wanted),
+        percent(nearest.mix),
+        nearest.refused() * 100.0
     )
 }
 
@@ -234,6 +262,26 @@ mod tests {
         let both = [half[0].clone(), open];
         let found = of(&both, &load(400.0, 400.0, None)).unwrap();
         assert!(found.paced && found.phases == ["all updates"], "{found:?}");
+    }
+
+    /// A cache has most pages that are updated: the mix is above 1.
+    #[test]
+    fn a_mix_above_one_is_held_against_its_own_size() {
+        let cached = phase("cached", 2.0, &[1_000.0; 4], 3.0);
+        let closed = std::slice::from_ref(&cached);
+        for updates in [1_600.0, 2_300.0] {
+            let near = of(closed, &load(1_000.0, updates, None)).unwrap();
+            assert!(near.outside && near.phases == ["cached"], "{near:?}");
+        }
+        for (updates, mix) in [(1_400.0, "are 140 %"), (2_600.0, "are 260 %")] {
+            let why = of(closed, &load(1_000.0, updates, None)).unwrap_err();
+            assert!(why.contains(mix) && why.contains("beyond 50 points"), "{why}");
+            assert_eq!(why.contains("a larger `cache`"), updates > 2_000.0, "{why}");
+        }
+        let open = [Carried { open: true, ..cached }];
+        let found = of(&open, &load(500.0, 1_075.0, None)).unwrap();
+        assert!(found.paced && found.outside, "2.15 of 2: {found:?}");
+        assert!(of(&open, &load(500.0, 1_150.0, None)).is_err(), "2.3 of 2");
     }
 
     #[test]

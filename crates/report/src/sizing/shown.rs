@@ -43,9 +43,11 @@ pub(super) fn document(sizing: &Sizing) -> Document {
     }
 }
 
-const LOAD: &str = "Reads of the load: all pages that the database reads from storage, those too that it reads to \
-                    change them. AWR's physical reads and PostgreSQL's blks_read count in this way. Updates: pages \
-                    changed, those too that the database's cache had.";
+const LOAD: &str = "Reads of the load: pages that the database reads from storage one by one, those of updates too, \
+                    and not those of scans. AWR: physical read total IO requests, less physical read total multi \
+                    block requests. AWR's physical reads hold scans and sorts too. PostgreSQL's blks_read holds \
+                    scans, and what the kernel's page cache had. Updates: pages changed, those too that the \
+                    database's cache had.";
 
 const READ: &str = "For the rate: LUNs that carry it, by the measured phases, with the plain 95 % interval over \
                     blocks. Take: whole LUNs, for the upper end of that interval and for the data. Where stacks of one \
