@@ -17,6 +17,7 @@ use crate::ranking::rank::{DroppedBlock, Unranked};
 use crate::ranking::same_work::SameWork;
 use crate::ranking::temporary::TemporarySpace;
 use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
+use crate::spent::TimeSpent;
 use crate::stacks::capacity::Capacity;
 use crate::stacks::cost::Cost;
 use crate::stacks::databases::DatabaseOfStack;
@@ -46,6 +47,8 @@ pub struct Analysis {
     pub study: StudyHead,
     /// The hosts that it ran on, by rank; empty where there was one.
     pub hosts: Vec<HostOfStudy>,
+    /// What its time was spent on; `null` of models in virtual time, and where the host's clock was set meanwhile.
+    pub time_spent: Option<TimeSpent>,
     /// Its stacks, in its order.
     pub stacks: Vec<StackHead>,
     /// What differs between the stacks that ran.
@@ -336,6 +339,7 @@ impl Analysis {
         Analysis {
             study,
             hosts: Vec::new(),
+            time_spent: None,
             stacks: Vec::new(),
             differences: Vec::new(),
             equal: Vec::new(),

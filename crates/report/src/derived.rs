@@ -20,6 +20,7 @@ use crate::ranking::same_work::same_work;
 use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
+use crate::spent::time_spent;
 use crate::stacks::capacity::capacity;
 use crate::stacks::databases::databases;
 use crate::stacks::differences::differences;
@@ -53,6 +54,7 @@ impl Analysis {
             published: published(book, &comparisons, &dropped)?,
             study: study_head(book, &ranking),
             hosts: hosts(book),
+            time_spent: time_spent(book),
             stacks: stack_heads(book),
             differences,
             equal,

@@ -12,6 +12,7 @@ use crate::distribution::Distribution;
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use crate::looked::looked;
+use crate::spent::timeline::{PhaseTime, Timeline};
 use ledger::{
     BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HostRow, InstanceRow, Ledger,
     LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Sample, Scope, Slice,
@@ -85,6 +86,14 @@ impl Seen {
     pub(crate) fn counts(&self) -> bool {
         self.is_valid() && self.refused().is_none()
     }
+
+    fn time(&self) -> PhaseTime<'_> {
+        PhaseTime {
+            run: &self.run,
+            serving: self.serving.as_ref(),
+            counts: self.counts(),
+        }
+    }
 }
 
 /// What shuts a run out that came through.
@@ -157,6 +166,8 @@ pub(crate) struct Book {
     pub imported: Vec<ledger::ImportedText>,
     pub databases: ByTrial<DatabaseRow>,
     pub seal: ledger::Seal,
+    /// When trials stood, those that were run again among them.
+    pub timeline: Timeline,
     /// By (block, stack): the last trial that ended.
     ran: BTreeMap<(u32, String), Ran>,
     /// Blocks begun.
@@ -224,16 +235,10 @@ impl Book {
         // Before the phases: where a run writes meanwhile, a trial that has ended here has all its phases below.
         let (looks, trials) = (ledger.looks()?, ledger.trials()?);
         let mut seen = phases(ledger)?;
-        let mut heads: BTreeMap<(u32, String), PhaseHead> = BTreeMap::new();
-        for (_, phase) in seen.values() {
-            let run = &phase.run;
-            let head = PhaseHead {
-                name: run.name.clone(),
-                kind: run.kind,
-                ranked: run.ranked,
-            };
-            heads.entry((run.ordinal, run.name.clone())).or_insert(head);
-        }
+        let heads = heads(&seen);
+        let ending = ledger.ending()?;
+        let times = seen.values().map(|(_, phase)| phase.time());
+        let timeline = Timeline::of(&trials, times, ending.as_ref().map(|ending| ending.at_unix_ns));
         let stacks = ledger.stacks()?;
         let blocks = trials
             .iter()
@@ -266,7 +271,7 @@ impl Book {
         }
         Ok(Book {
             study,
-            ended: ledger.ending()?.map(|ending| ending.reason),
+            ended: ending.map(|ending| ending.reason),
             extensions,
             hosts,
             stacks,
@@ -278,6 +283,7 @@ impl Book {
             imported: ledger.imported()?,
             databases: ByTrial::new(ledger.databases()?, |row| row.trial),
             seal: ledger.seal()?,
+            timeline,
             blocks: ran.keys().map(|(block, _)| block.saturating_add(1)).max().unwrap_or(0),
             of_stack: by_stack(&ran),
             places: places(heads.values()),
@@ -307,6 +313,7 @@ impl Book {
             imported: Vec::new(),
             databases: ByTrial::none(),
             seal: ledger::Seal::None,
+            timeline: Timeline::default(),
             ran: BTreeMap::new(),
             blocks: 0,
             of_stack: BTreeMap::new(),
@@ -474,6 +481,21 @@ fn must_be_possible(ledger: &Ledger, study: &Study, extensions: &[ledger::Extens
         return Err(damaged("it holds extensions that no run adds".into()));
     }
     Ok(())
+}
+
+/// Phases in the order of a trial, by their place in it and their name.
+fn heads(seen: &OfTrials) -> BTreeMap<(u32, String), PhaseHead> {
+    let mut heads = BTreeMap::new();
+    for (_, phase) in seen.values() {
+        let run = &phase.run;
+        let head = PhaseHead {
+            name: run.name.clone(),
+            kind: run.kind,
+            ranked: run.ranked,
+        };
+        heads.entry((run.ordinal, run.name.clone())).or_insert(head);
+    }
+    heads
 }
 
 /// Of two phases of one name the first counts.

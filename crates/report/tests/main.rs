@@ -30,4 +30,5 @@ mod sheet;
 mod sizing;
 mod storage;
 mod temporary;
+mod time_spent;
 mod verdicts;

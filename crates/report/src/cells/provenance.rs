@@ -237,11 +237,19 @@ impl Provenance {
             .any(|one| one.origin == Origin::Uncounted && one.temporary == TemporaryFiles::Within)
     }
 
+    /// A direction has no label for another reason than temporary files.
+    fn is_uncounted_elsewhere(&self) -> bool {
+        [self.reads, self.writes].iter().any(|one| match one.origin {
+            Origin::Uncounted => one.temporary != TemporaryFiles::Within,
+            other => other == Origin::SeveralHosts,
+        })
+    }
+
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
     /// anything. Where both device and cache count, it need not be known which it was.
     fn idle(&self, cached_counts: bool) -> Option<(Status, String)> {
         let doubt = match (self.is_blurred(), self.is_partly_uncounted()) {
-            (true, _) if cached_counts => return None,
+            (true, _) if cached_counts && !self.is_uncounted_elsewhere() => return None,
             (true, _) => (
                 Status::Suspect,
                 "temporary files lie beside its data, so nobody knows whether a cache served it",

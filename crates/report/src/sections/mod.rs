@@ -11,13 +11,13 @@ mod differences;
 mod disclosure;
 mod elsewhere;
 mod from_file;
-mod hosts;
 mod layouts;
 mod left_out;
 mod live;
 mod moves;
 mod opening;
 mod phases;
+mod run;
 mod serving;
 mod source;
 mod storage;
@@ -42,7 +42,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
     let sections = [
         answer::section(&source),
         differences::section(&source),
-        hosts::section(&source),
+        run::hosts(&source),
         databases::orders::databases(&source),
         phases::section(&source),
         file.and_then(|file| file.over_time()),
@@ -57,6 +57,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         verdicts::not_tested(&source),
         cost::section(&source),
         elsewhere::section(&source),
+        run::time_spent(&source),
         left_out::section(&source),
         validity::section(&source),
         file.map(|file| disclosure::section(&source, file)),
