@@ -9,7 +9,7 @@ short 1h "$here/layouts.toml" "$here/layouts-more.toml" >kill-layouts.toml
 short 1h "$here/moves.toml" >kill-moves.toml
 short 1h "$here/cuts.toml" >kill-cuts.toml
 
-# Nobody writes to it: a wait without a process, which would take its time from the run.
+# Nobody writes to it: a read with a time limit waits as `sleep` does, and starts no process beside the run.
 mkfifo /run/nobody
 exec {nobody}<>/run/nobody
 
@@ -22,7 +22,7 @@ is_up() {
   return 1
 }
 
-# Whether one of these files has the word in it; words of the shell alone.
+# have WORD FILE... : whether one of these files has the word in it; words of the shell alone.
 have() {
   local file lines
   for file in "${@:2}"; do
@@ -52,11 +52,14 @@ for nth in $(seq 1 "${KILLS:-20}"); do
     # A volume is up again within a second.
     0) study=cuts within=1000 ;;
   esac
-  assay run --yes --seed "$RANDOM" --output "kill$nth.assay" "kill-$study.toml" >/dev/null 2>&1 &
+  # Not in the command itself: one in the background is expanded by a shell of its own, which seeds RANDOM anew.
+  seed=$RANDOM
+  assay run --yes --seed "$seed" --output "kill$nth.assay" "kill-$study.toml" >/dev/null 2>&1 &
   run=$!
   while kill -0 "$run" 2>/dev/null && ! is_there "$study"; do read -rt 0.05 -u "$nobody"; done
   pause=$((RANDOM % within))
-  read -rt "$((pause / 1000)).$(printf %03d $((pause % 1000)))" -u "$nobody"
+  printf -v wait_s '%d.%03d' $((pause / 1000)) $((pause % 1000))
+  read -rt "$wait_s" -u "$nobody"
   killed=''
   if kill -KILL "$run" 2>/dev/null; then killed=1; fi
   wait "$run" 2>/dev/null

@@ -1,6 +1,7 @@
 #!/bin/bash
 # In the guest (guest.sh --script): LUNs that change under work, and LUNs that are lost under it; then nothing may be
-# left. FULL: more stacks, and four LUNs for four others. SHORT: one block, where a block takes its usual time.
+# left. FULL: more stacks, and four LUNs for four others. SHORT: no further block after 16 s (48 s where LUNs are lost);
+# one block usually takes longer than that.
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source "$here/left.sh"
 source "$here/short.sh"

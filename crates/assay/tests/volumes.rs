@@ -13,7 +13,6 @@ use report::{Analysis, Status, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
 /// The guest's exit code where this host's processor can't run it.
 const CANNOT_RUN_HERE: i32 = 75;
@@ -22,18 +21,10 @@ fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/guest")
 }
 
-/// The program that works in the guest: that of `ASSAY_TEST_GUEST_BINARY`, or that of this build. A release program
-/// beside it is faster, and the same one if it was made after it.
+/// The program that works in the guest: that of `ASSAY_TEST_GUEST_BINARY`, or that of this build.
 fn program() -> PathBuf {
-    if let Some(named) = std::env::var_os("ASSAY_TEST_GUEST_BINARY") {
-        return named.into();
-    }
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_assay"));
-    let made = |path: &Path| -> Option<SystemTime> { std::fs::metadata(path).ok()?.modified().ok() };
-    let target = built.parent().and_then(Path::parent);
-    let release = target.map(|target| target.join("release/assay"));
-    let release = release.filter(|release| made(release) > made(&built));
-    release.unwrap_or(built)
+    let named = std::env::var_os("ASSAY_TEST_GUEST_BINARY").map(PathBuf::from);
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_assay").into())
 }
 
 /// What a script of the guest said; `None`, with the reason printed, where the guest's packages are not, or

@@ -105,21 +105,23 @@ impl Snapshot {
 }
 
 /// Devices that do not count. The device mapper of kernel 6.1 says so of all its devices, and keeps an account of its
-/// own all the same (`dm_start_io_acct`). Whoever has counted in between is believed to count. So is a device of the
-/// mapper that has ever counted: it is idle, whatever others do to the devices below it. Where a disk says it too,
-/// somebody has switched counting off, and it may be off for all.
+/// own all the same (`dm_start_io_acct`). A device that says so at both ends, and has counted in between, does count.
+/// So does an idle one of the mapper that has ever counted, whatever others do to the devices below it. Where a disk
+/// says it too, somebody has switched counting off, and it may be off for all. One that says so at one end alone was
+/// switched meanwhile: what it has counted is a part.
 fn unaccounted(earlier: &Snapshot, later: &Snapshot) -> Vec<String> {
     let mut names: Vec<String> = earlier.unaccounted.iter().chain(&later.unaccounted).cloned().collect();
     names.sort();
     names.dedup();
     let all_mapped = names.iter().all(|name| name.starts_with("dm-"));
+    let is_off_throughout = |name: &String| earlier.unaccounted.contains(name) && later.unaccounted.contains(name);
     let completed = |snapshot: &Snapshot, name: &String| snapshot.devices.get(name).map(DeviceCounters::completed);
     let counts = |name: &String| match (completed(earlier, name), completed(later, name)) {
         (Some(before), Some(after)) if before == after => all_mapped && after > 0,
         (Some(before), Some(after)) => before < after,
         _ => false,
     };
-    names.retain(|name| !counts(name));
+    names.retain(|name| !(is_off_throughout(name) && counts(name)));
     names
 }
 
@@ -213,6 +215,17 @@ mod tests {
             ["sda"],
             "dm-0 has just counted"
         );
+    }
+
+    #[test]
+    fn a_device_whose_account_was_switched_meanwhile_has_counted_a_part() {
+        let (before, after) = ([("sda", 800)], [("sda", 900)]);
+        for (at_begin, at_end) in [(vec!["sda"], vec![]), (vec![], vec!["sda"])] {
+            let earlier = snapshot(&before, &at_begin);
+            let delta = snapshot(&after, &at_end).since(&earlier);
+            assert_eq!(delta.unaccounted, ["sda"]);
+        }
+        assert_eq!(between(&before, &after, &["sda"]), NOBODY, "it counts all the same");
     }
 
     #[test]

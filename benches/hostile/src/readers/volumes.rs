@@ -53,7 +53,7 @@ impl Trial for Said {
         {
             return Err(format!("in step without a copy: {raid:?}"));
         }
-        let mirror = said::mirror_status(&text).map(|mirror| mirror.regions);
+        let mirror = said::mirror_status(&text).map(|mirror| mirror.sectors);
         let completed = said::completed(&text);
         for far in [raid.map(|raid| raid.in_step), mirror, completed].into_iter().flatten() {
             if far.done > far.all || far.of(1 << 40) > 1 << 40 {

@@ -48,8 +48,9 @@ impl Changes for VolumeOf<'_> {
             moved.elapsed_ns = elapsed();
             moved.unfinished = match finished {
                 true => {
-                    let delta = Snapshot::take(&devices)?.since(&before);
-                    contradicted(moved.moved_bytes, written(&devices, &delta))
+                    let delta = Snapshot::take(&devices).ok().map(|after| after.since(&before));
+                    let written = delta.and_then(|delta| written(&devices, &before, &delta));
+                    contradicted(moved.moved_bytes, written)
                 }
                 false => Some("the move was stopped half-way".to_string()),
             };
@@ -59,12 +60,16 @@ impl Changes for VolumeOf<'_> {
     }
 }
 
-/// Bytes that these devices were sent; `None` where one is not seen or does not count. Whatever was moved was written:
-/// a device that counts nothing counts nothing at all.
-fn written(devices: &[String], delta: &Delta) -> Option<u64> {
-    let bytes = |name: &String| Some(delta.devices.get(name)?.write_bytes).filter(|bytes| *bytes > 0);
+/// Bytes that these devices were sent; `None` where one is not seen or does not count. One that has ever counted is a
+/// witness, also of nothing that came.
+fn written(devices: &[String], before: &Snapshot, delta: &Delta) -> Option<u64> {
+    let bytes = |name: &String| {
+        let bytes = delta.devices.get(name)?.write_bytes;
+        let has_counted = bytes > 0 || before.devices.get(name)?.completed() > 0;
+        (has_counted && !delta.unaccounted.contains(name)).then_some(bytes)
+    };
     let all: Option<u64> = devices.iter().map(bytes).sum();
-    all.filter(|bytes| *bytes > 0)
+    all.filter(|_| !devices.is_empty())
 }
 
 /// Less than this share of a move at its devices is no rounding of a last piece.
@@ -83,7 +88,7 @@ fn contradicted(moved: u64, written: Option<u64>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use observers::DeviceDelta;
+    use observers::{DeviceCounters, DeviceDelta};
 
     #[test]
     fn a_move_that_no_device_saw_is_contradicted() {
@@ -91,14 +96,16 @@ mod tests {
         assert_eq!(contradicted(whole, None), None, "nobody counts");
         assert_eq!(contradicted(whole, Some(whole)), None);
         assert_eq!(contradicted(whole, Some(3 * whole)), None, "the workers write too");
+        assert!(contradicted(whole, Some(0)).is_some(), "nothing came at all");
+        assert_eq!(contradicted(0, Some(0)), None, "nothing was to move");
         let said = contradicted(whole, Some(whole / 2)).expect("half of it");
         assert!(said.contains("64MiB") && said.contains("32MiB"), "{said}");
     }
 
     #[test]
-    fn a_device_that_counts_nothing_is_no_witness() {
-        let now = Snapshot::take(&[]).expect("a snapshot");
-        let mut delta = now.since(&now);
+    fn a_device_that_has_never_counted_is_no_witness() {
+        let mut before = Snapshot::take(&[]).expect("a snapshot");
+        let mut delta = before.since(&before);
         let names = ["one", "two"].map(String::from);
         for (name, write_bytes) in names.iter().zip([5, 7]) {
             let counted = DeviceDelta {
@@ -107,10 +114,18 @@ mod tests {
             };
             delta.devices.insert(name.clone(), counted);
         }
-        assert_eq!(written(&names, &delta), Some(12));
+        assert_eq!(written(&names, &before, &delta), Some(12));
         delta.devices.insert("two".to_string(), DeviceDelta::default());
-        assert_eq!(written(&names, &delta), None);
-        assert_eq!(written(&["gone".to_string()], &delta), None);
-        assert_eq!(written(&[], &delta), None);
+        assert_eq!(written(&names, &before, &delta), None);
+        let counters = DeviceCounters {
+            reads: 1,
+            ..DeviceCounters::default()
+        };
+        before.devices.insert("two".to_string(), counters);
+        assert_eq!(written(&names, &before, &delta), Some(5), "it counts, and nothing came");
+        delta.unaccounted.push("two".to_string());
+        assert_eq!(written(&names, &before, &delta), None, "counting was switched off");
+        assert_eq!(written(&["gone".to_string()], &before, &delta), None);
+        assert_eq!(written(&[], &before, &delta), None);
     }
 }

@@ -197,7 +197,7 @@ impl Exchange<'_> {
         let moving = lvm::command("pvmove", words(&["-i", "1", &old, &new]), &luns).within(RESYNC_LIMIT);
         let over = AtomicBool::new(false);
         let mapping = format!("{}-pvmove0", lvm::group(&self.volume.uuid));
-        let mut goes_on = true;
+        let (mut goes_on, mut done) = (true, Completed::default());
         let moved = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let moved = moving.run(Some(self.run));
@@ -207,8 +207,11 @@ impl Exchange<'_> {
             while !over.load(Ordering::Acquire) {
                 std::thread::sleep(LOOK);
                 let status = tool("dmsetup", words(&["status", &mapping]), &[]).run(None);
-                let status = status.ok().and_then(|said| mirror_status(&said.stdout));
-                let shall = far(status.map(|status| status.regions).unwrap_or_default());
+                // Before the move and after it there is no such mapping: then it is as far as it was.
+                if let Some(status) = status.ok().and_then(|said| mirror_status(&said.stdout)) {
+                    done = status.sectors;
+                }
+                let shall = far(done);
                 if goes_on && !shall {
                     goes_on = false;
                     let abort = lvm::command("pvmove", words(&["--abort", &old]), &luns);
@@ -245,6 +248,7 @@ impl Exchange<'_> {
         self.mdadm(&array, &["--replace", &argument(&step.old), "--with", &new])?;
         let all = self.until(far, || {
             let kernel = mapped::here();
+            must_take(kernel, &array, &step.new)?;
             Ok((is_replaced(kernel, &array, step), sync_of(kernel, &array)))
         })?;
         if all {
@@ -265,6 +269,7 @@ impl Exchange<'_> {
         self.mdadm(&array, &["--add", &argument(&step.new)])?;
         self.until(far, || {
             let kernel = mapped::here();
+            must_take(kernel, &array, &step.new)?;
             let missing = kernel.of_array(&array, "degraded").and_then(|text| number(&text));
             let missing = missing.map_err(|e| self.failed("look at", e))?;
             Ok((missing == 0, sync_of(kernel, &array)))
@@ -309,6 +314,17 @@ impl Exchange<'_> {
             }
             std::thread::sleep(LOOK);
         }
+    }
+}
+
+/// A new LUN that the array has given up will never hold all of it: nobody waits for that.
+fn must_take(kernel: Kernel<'_>, array: &Path, new: &Path) -> Result<(), StackError> {
+    match kernel.state_in(array, new) {
+        Some(state) if is_faulty(&state) => {
+            let why = io::Error::other("the array has given it up");
+            Err(StackError::path("copy to", new, why, "see the kernel log (dmesg)"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -414,6 +430,17 @@ mod tests {
             !is_done("md-raid1-recover", "ubdc", "ubdb"),
             "the old one has left, and the new one is not whole"
         );
+    }
+
+    #[test]
+    fn a_new_lun_that_the_array_has_given_up_is_not_waited_for() {
+        let taken = |scene: &str, lun: &str| {
+            let root = Scene::of(scene).laid_out();
+            must_take(root.kernel(), &root.array(), &root.lun(lun)).is_ok()
+        };
+        assert!(taken("md-raid1-replace", "ubde") && taken("md-raid1-recover", "ubdb"));
+        assert!(taken("md-raid1-replaced", "ubde"), "it holds all");
+        assert!(!taken("md-raid1-write-error", "loop0"));
     }
 
     #[test]

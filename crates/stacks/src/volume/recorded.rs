@@ -199,6 +199,11 @@ fn a_lost_copy_is_known_and_a_new_one_is_not_taken_for_whole() {
     let lost = status("lvm-raid1-lost")[0];
     assert_eq!((lost.lost, lost.has_lost(0), lost.has_lost(1)), (1, false, true));
     assert!(!lost.is_in_step(), "its figures alone say that nothing is left to copy");
+    let without = status("lvm-raid1-without")[0];
+    assert!(without.lost == 1 && without.has_lost(1) && !without.is_in_step());
+    let made = status("lvm-raid1-resync")[0];
+    assert!(made.lost == 0 && !made.is_in_step());
+    assert!(status("lvm-raid1")[0].is_in_step());
     let repaired = status("lvm-raid1-repair");
     let (begun, over) = (repaired[0], repaired[repaired.len() - 1]);
     assert_eq!(begun.lost, 0);
@@ -213,12 +218,20 @@ fn a_move_by_pvmove_goes_on_and_its_mapping_is_gone_at_the_end() {
     assert_eq!((last.as_str(), mirror_status(last)), ("", None));
     let done: Vec<u64> = before
         .iter()
-        .map(|said| mirror_status(said).expect("a mirror").regions.done)
+        .map(|said| mirror_status(said).expect("a mirror").sectors.done)
         .collect();
     assert!(
         done.len() > 1 && done.is_sorted() && done[0] < done[done.len() - 1],
         "{done:?}"
     );
+}
+
+/// A copy of a mirror has two segments, of which pvmove moves one after the other: a whole first one is not all.
+#[test]
+fn a_move_of_several_segments_is_not_over_with_the_first() {
+    let said = Scene::of("lvm-raid1-pvmove").status("pvmove0");
+    let first = mirror_status(&said[0]).expect("a mirror").sectors;
+    assert_eq!((first.done, first.all), (73_728 * 2 / 18, 73_728 + 8_192));
 }
 
 /// Sectors are 512 bytes, and `pvs` was asked for bytes.

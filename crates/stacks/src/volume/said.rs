@@ -74,29 +74,35 @@ pub fn raid_status(text: &str) -> Option<RaidStatus> {
     })
 }
 
-/// How far the mirror target is that pvmove makes.
+/// How far pvmove is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorStatus {
-    /// Regions of all its segments.
-    pub regions: Completed,
+    /// Sectors of all its segments.
+    pub sectors: Completed,
 }
 
-/// `0 65536 mirror 2 254:1 254:2 32/64 1 AA 1 core`, as `dmsetup status` writes it: a line for each segment.
+/// `0 65536 mirror 2 254:1 254:2 32/64 1 AA 1 core`, as `dmsetup status` writes it: a line for each segment. pvmove
+/// mirrors one segment after the other: those before the mirror are moved, and those after it are not.
 pub fn mirror_status(text: &str) -> Option<MirrorStatus> {
-    let mut regions: Option<Completed> = None;
+    let mut sectors = Completed::default();
+    let mut is_mirrored = false;
     for line in text.lines() {
-        let mut words = line.split_whitespace().skip(2);
-        if words.next() != Some("mirror") {
-            continue;
-        }
-        let devices: usize = words.next()?.parse().ok()?;
-        let (done, all) = words.nth(devices)?.split_once('/')?;
-        let segment = pair(done, all)?;
-        let sum = regions.get_or_insert_default();
-        sum.done = sum.done.checked_add(segment.done)?;
-        sum.all = sum.all.checked_add(segment.all)?;
+        let mut words = line.split_whitespace().skip(1);
+        let length: u64 = words.next()?.parse().ok()?;
+        let done = match words.next()? {
+            "mirror" => {
+                is_mirrored = true;
+                let devices: usize = words.next()?.parse().ok()?;
+                let (done, all) = words.nth(devices)?.split_once('/')?;
+                pair(done, all)?.of(length)
+            }
+            _ if is_mirrored => 0,
+            _ => length,
+        };
+        sectors.done = sectors.done.checked_add(done)?;
+        sectors.all = sectors.all.checked_add(length)?;
     }
-    regions.map(|regions| MirrorStatus { regions })
+    is_mirrored.then_some(MirrorStatus { sectors })
 }
 
 /// The one figure that `pvs -o pv_used --units b --nosuffix` writes of one LUN.
@@ -136,10 +142,11 @@ mod tests {
 
     #[test]
     fn a_mirror_says_how_far_it_is_in_all_of_its_segments() {
-        let text = "0 65536 mirror 2 254:1 254:2 32/64 1 AA 1 core\n65536 8192 linear \n\
-                    73728 8192 mirror 2 254:1 254:3 4/8 1 AA 1 core\n";
-        let regions = mirror_status(text).expect("a mirror").regions;
-        assert_eq!((regions.done, regions.all), (36, 72));
+        let sectors = |text: &str| mirror_status(text).expect("a mirror").sectors;
+        let first = sectors("0 65536 mirror 2 254:1 254:2 32/64 1 AA 1 core\n65536 8192 linear \n");
+        assert_eq!((first.done, first.all), (32_768, 73_728));
+        let second = sectors("0 65536 linear \n65536 8192 mirror 2 254:1 254:3 4/8 1 AA 1 core\n");
+        assert_eq!((second.done, second.all), (69_632, 73_728), "it does not fall back");
         assert_eq!(mirror_status("0 8192 linear 254:1 0\n"), None);
         assert_eq!(mirror_status("0 8192 mirror 99 254:1\n"), None);
     }
