@@ -64,6 +64,8 @@ fi
 own=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-guest.XXXXXX")
 guest=
 end() {
+  # A second signal, such as `timeout` sends, must not end this half-way.
+  trap '' INT TERM
   # The guest's kernel begins a session of its own, and says where.
   local said
   for said in "$own"/uml/*/pid; do
