@@ -1,7 +1,7 @@
 //! The run itself: its hosts, where there are several, and what its time was spent on.
 //!
-//! Takes both from the analysis, gives a section each; no hosts of a study on one. Prevents: hosts that are not alike,
-//! and a reader who looks for it in vain; a study that is made longer where it does not measure.
+//! Takes both from the analysis and gives a section each. A study on one host has no section of hosts. Prevents: hosts
+//! that differ and nobody sees it, and a study that is made longer in a part that does not measure.
 
 use super::source::Source;
 use crate::document::{Block, Cell, Forms, Name, Section, Table, column, words};
