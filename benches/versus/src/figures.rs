@@ -13,6 +13,13 @@ pub(crate) struct Column {
     pub(crate) digits: usize,
 }
 
+impl Column {
+    /// Of the figure `key` of a row, under `head`, with so many digits behind the point.
+    pub(crate) const fn new(key: &'static str, head: &'static str, digits: usize) -> Column {
+        Column { key, head, digits }
+    }
+}
+
 /// Figures of some contenders.
 pub(crate) struct Table {
     pub(crate) title: String,
@@ -258,11 +265,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_the_same_round() {
-        const COLUMNS: &[Column] = &[Column {
-            key: "iops",
-            head: "IOPS",
-            digits: 0,
-        }];
+        const COLUMNS: &[Column] = &[Column::new("iops", "IOPS", 0)];
         let mut table = Table::new("t", COLUMNS, &["a".into(), "b".into()]);
         for (a, b) in [(100.0, 50.0), (1000.0, 1000.0), (30.0, 10.0)] {
             table.add("a", Row::from([("iops".into(), a)]));

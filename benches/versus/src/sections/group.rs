@@ -11,46 +11,14 @@ use crate::places::{self, GroupPlace};
 use diskgroup::Redundancy;
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "IOPS",
-        digits: 0,
-    },
-    Column {
-        key: "mib_s",
-        head: "MiB/s",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/IO",
-        digits: 2,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/IO",
-        digits: 2,
-    },
-    Column {
-        key: "user_instr",
-        head: "user instr/IO",
-        digits: 0,
-    },
-    Column {
-        key: "p50_us",
-        head: "p50 us",
-        digits: 1,
-    },
-    Column {
-        key: "p99_us",
-        head: "p99 us",
-        digits: 1,
-    },
-    Column {
-        key: "p999_us",
-        head: "p99.9 us",
-        digits: 1,
-    },
+    Column::new("iops", "IOPS", 0),
+    Column::new("mib_s", "MiB/s", 0),
+    Column::new("process_us", "process CPU us/IO", 2),
+    Column::new("system_us", "system CPU us/IO", 2),
+    Column::new("user_instr", "user instr/IO", 0),
+    Column::new("p50_us", "p50 us", 1),
+    Column::new("p99_us", "p99 us", 1),
+    Column::new("p999_us", "p99.9 us", 1),
 ];
 
 /// What is read: its name, bytes a read, depth, in order.

@@ -10,46 +10,14 @@ use crate::flags::{Deed, Simulated};
 use clap::ValueEnum;
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "ms",
-        head: "ms",
-        digits: 1,
-    },
-    Column {
-        key: "cpu_ms",
-        head: "CPU ms",
-        digits: 1,
-    },
-    Column {
-        key: "before_ms",
-        head: "of it before data, CPU ms",
-        digits: 1,
-    },
-    Column {
-        key: "mib",
-        head: "MiB at the highest",
-        digits: 1,
-    },
-    Column {
-        key: "moved",
-        head: "extents moved",
-        digits: 0,
-    },
-    Column {
-        key: "moved_us",
-        head: "CPU us a moved extent",
-        digits: 1,
-    },
-    Column {
-        key: "asked_ms",
-        head: "ms to ask how far",
-        digits: 0,
-    },
-    Column {
-        key: "made_ms",
-        head: "ms to make the group",
-        digits: 0,
-    },
+    Column::new("ms", "ms", 1),
+    Column::new("cpu_ms", "CPU ms", 1),
+    Column::new("before_ms", "of it before data, CPU ms", 1),
+    Column::new("mib", "MiB at the highest", 1),
+    Column::new("moved", "extents moved", 0),
+    Column::new("moved_us", "CPU us a moved extent", 1),
+    Column::new("asked_ms", "ms to ask how far", 0),
+    Column::new("made_ms", "ms to make the group", 0),
 ];
 const GB: u64 = 1_000_000_000;
 /// The default allocation unit.

@@ -19,26 +19,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "ms",
-        head: "ms",
-        digits: 0,
-    },
-    Column {
-        key: "cpu_ms",
-        head: "CPU ms",
-        digits: 0,
-    },
-    Column {
-        key: "run_us",
-        head: "CPU us a phase run",
-        digits: 0,
-    },
-    Column {
-        key: "mib",
-        head: "MiB at the highest",
-        digits: 0,
-    },
+    Column::new("ms", "ms", 0),
+    Column::new("cpu_ms", "CPU ms", 0),
+    Column::new("run_us", "CPU us a phase run", 0),
+    Column::new("mib", "MiB at the highest", 0),
 ];
 /// Of N, 2 N and 4 N.
 const BASE: Size = Size {

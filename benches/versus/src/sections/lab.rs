@@ -15,21 +15,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "ms",
-        head: "ms",
-        digits: 1,
-    },
-    Column {
-        key: "mib",
-        head: "MiB",
-        digits: 1,
-    },
-    Column {
-        key: "core_pct",
-        head: "% of one core",
-        digits: 3,
-    },
+    Column::new("ms", "ms", 1),
+    Column::new("mib", "MiB", 1),
+    Column::new("core_pct", "% of one core", 3),
 ];
 const HELP: &str = "assay --help";
 const BINARY: &str = "release binary";

@@ -21,41 +21,13 @@ const CACHE_MIB: u64 = 32;
 /// Pages of a burst of fio's.
 const BURST: u32 = 256;
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "pages/s",
-        digits: 0,
-    },
-    Column {
-        key: "reads_s",
-        head: "pages read/s",
-        digits: 0,
-    },
-    Column {
-        key: "writes_s",
-        head: "pages written/s",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/page",
-        digits: 2,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/page",
-        digits: 2,
-    },
-    Column {
-        key: "commits_s",
-        head: "commits/s",
-        digits: 0,
-    },
-    Column {
-        key: "redo_bytes",
-        head: "redo bytes/page",
-        digits: 0,
-    },
+    Column::new("iops", "pages/s", 0),
+    Column::new("reads_s", "pages read/s", 0),
+    Column::new("writes_s", "pages written/s", 0),
+    Column::new("process_us", "process CPU us/page", 2),
+    Column::new("system_us", "system CPU us/page", 2),
+    Column::new("commits_s", "commits/s", 0),
+    Column::new("redo_bytes", "redo bytes/page", 0),
 ];
 const OURS: &str = "assay engine, half updates";
 const THEIRS: &str = "fio io_uring tuned, randrw";

@@ -13,26 +13,10 @@ use crate::places::{self, Place};
 use std::path::Path;
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "reads/s",
-        digits: 0,
-    },
-    Column {
-        key: "each",
-        head: "reads/s of each",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/read",
-        digits: 3,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/read",
-        digits: 3,
-    },
+    Column::new("iops", "reads/s", 0),
+    Column::new("each", "reads/s of each", 0),
+    Column::new("process_us", "process CPU us/read", 3),
+    Column::new("system_us", "system CPU us/read", 3),
 ];
 
 const LOOP: &str = "bare loop on the null target";

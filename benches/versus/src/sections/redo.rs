@@ -3,11 +3,11 @@
 //!
 //! Prevents: a rate of commits that is really one of reading or writing pages, and a flush that only we believe in.
 
-use super::updates::write_and_sync;
+use super::updates::{COLUMNS, write_and_sync};
 use super::{Bench, Found, interleaved};
 use crate::bounds::Due;
 use crate::contender::{Contender, Tool, side};
-use crate::figures::{Column, Table};
+use crate::figures::Table;
 use crate::flags::{Side, Work};
 use crate::places;
 use crate::undo::Undo;
@@ -16,43 +16,6 @@ const SESSIONS: [u32; 2] = [1, 64];
 const REDO_BYTES: u64 = 256 << 20;
 /// Nothing of the data is read.
 const CACHE_MIB: u64 = 16;
-const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "commits/s",
-        digits: 0,
-    },
-    Column {
-        key: "commits_per_flush",
-        head: "commits per flush",
-        digits: 2,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/commit",
-        digits: 2,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/commit",
-        digits: 2,
-    },
-    Column {
-        key: "redo_bytes",
-        head: "redo bytes/commit",
-        digits: 0,
-    },
-    Column {
-        key: "p50_us",
-        head: "p50 us",
-        digits: 0,
-    },
-    Column {
-        key: "p99_us",
-        head: "p99 us",
-        digits: 0,
-    },
-];
 const PG: &str = "pg_test_fsync, fdatasync";
 
 fn ours(sessions: u32) -> String {

@@ -9,31 +9,11 @@ use crate::places;
 
 const DEPTHS: [u32; 2] = [8, 32];
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "mib_s",
-        head: "MiB/s",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/128 KiB",
-        digits: 1,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/128 KiB",
-        digits: 1,
-    },
-    Column {
-        key: "p50_us",
-        head: "p50 us",
-        digits: 0,
-    },
-    Column {
-        key: "p99_us",
-        head: "p99 us",
-        digits: 0,
-    },
+    Column::new("mib_s", "MiB/s", 0),
+    Column::new("process_us", "process CPU us/128 KiB", 1),
+    Column::new("system_us", "system CPU us/128 KiB", 1),
+    Column::new("p50_us", "p50 us", 0),
+    Column::new("p99_us", "p99 us", 0),
 ];
 
 fn ours(depth: u32) -> String {

@@ -16,61 +16,17 @@ const REDO_BYTES: u64 = 64 << 20;
 /// More than twice what the sessions hold: each has one page of 8 KiB in hand.
 const CACHE_MIB: u64 = 288;
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "operations/s",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/op",
-        digits: 2,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/op",
-        digits: 2,
-    },
-    Column {
-        key: "hit_pct",
-        head: "found in the cache %",
-        digits: 1,
-    },
-    Column {
-        key: "allotted_mib",
-        head: "address space MiB",
-        digits: 1,
-    },
-    Column {
-        key: "start_ms",
-        head: "sessions made in ms",
-        digits: 2,
-    },
-    Column {
-        key: "first_ms",
-        head: "all had their first operation in ms",
-        digits: 0,
-    },
-    Column {
-        key: "slowest",
-        head: "operations of the slowest session",
-        digits: 0,
-    },
-    Column {
-        key: "fastest",
-        head: "of the fastest",
-        digits: 0,
-    },
-    Column {
-        key: "p50_us",
-        head: "p50 us",
-        digits: 0,
-    },
-    Column {
-        key: "p99_us",
-        head: "p99 us",
-        digits: 0,
-    },
+    Column::new("iops", "operations/s", 0),
+    Column::new("process_us", "process CPU us/op", 2),
+    Column::new("system_us", "system CPU us/op", 2),
+    Column::new("hit_pct", "found in the cache %", 1),
+    Column::new("allotted_mib", "address space MiB", 1),
+    Column::new("start_ms", "sessions made in ms", 2),
+    Column::new("first_ms", "all had their first operation in ms", 0),
+    Column::new("slowest", "operations of the slowest session", 0),
+    Column::new("fastest", "of the fastest", 0),
+    Column::new("p50_us", "p50 us", 0),
+    Column::new("p99_us", "p99 us", 0),
 ];
 
 fn name(sessions: u32) -> String {

@@ -15,31 +15,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "transactions or rows/s",
-        digits: 0,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us each",
-        digits: 1,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us each",
-        digits: 1,
-    },
-    Column {
-        key: "read_kib",
-        head: "device KiB read each",
-        digits: 2,
-    },
-    Column {
-        key: "written_kib",
-        head: "device KiB written each",
-        digits: 2,
-    },
+    Column::new("iops", "transactions or rows/s", 0),
+    Column::new("process_us", "process CPU us each", 1),
+    Column::new("system_us", "system CPU us each", 1),
+    Column::new("read_kib", "device KiB read each", 2),
+    Column::new("written_kib", "device KiB written each", 2),
 ];
 const OWN: &str = "own VFS";
 const OURS: &str = "our VFS";

@@ -16,52 +16,17 @@ use std::path::Path;
 const SESSIONS: [u32; 4] = [1, 8, 64, 512];
 const REDO_BYTES: u64 = 256 << 20;
 const CACHE_MIB: u64 = 128;
-const COLUMNS: &[Column] = &[
-    Column {
-        key: "iops",
-        head: "commits/s",
-        digits: 0,
-    },
-    Column {
-        key: "commits_per_flush",
-        head: "commits per flush",
-        digits: 2,
-    },
-    Column {
-        key: "process_us",
-        head: "process CPU us/commit",
-        digits: 2,
-    },
-    Column {
-        key: "system_us",
-        head: "system CPU us/commit",
-        digits: 2,
-    },
-    Column {
-        key: "redo_bytes",
-        head: "redo bytes/commit",
-        digits: 0,
-    },
-    Column {
-        key: "page_writes",
-        head: "page writes/commit",
-        digits: 2,
-    },
-    Column {
-        key: "p50_us",
-        head: "p50 us",
-        digits: 0,
-    },
-    Column {
-        key: "p99_us",
-        head: "p99 us",
-        digits: 0,
-    },
-    Column {
-        key: "p999_us",
-        head: "p99.9 us",
-        digits: 0,
-    },
+/// Of commits alone too, which write no page.
+pub(super) const COLUMNS: &[Column] = &[
+    Column::new("iops", "commits/s", 0),
+    Column::new("commits_per_flush", "commits per flush", 2),
+    Column::new("process_us", "process CPU us/commit", 2),
+    Column::new("system_us", "system CPU us/commit", 2),
+    Column::new("redo_bytes", "redo bytes/commit", 0),
+    Column::new("page_writes", "page writes/commit", 2),
+    Column::new("p50_us", "p50 us", 0),
+    Column::new("p99_us", "p99 us", 0),
+    Column::new("p999_us", "p99.9 us", 0),
 ];
 const TARGET: &str = "target: 8 KiB write + flush, one at a time";
 
