@@ -106,6 +106,36 @@ fn three_numbers_of_luns_make_a_curve() {
     assert!(!found.extrapolated, "{found:?}");
 }
 
+/// Who buys one system gets one more build, not the mean of six: the interval is wider by the root of n + 1.
+#[test]
+fn the_interval_is_where_one_more_build_lies() {
+    const SPEEDS: [f64; 6] = [0.97, 1.02, 0.99, 1.03, 0.98, 1.01];
+    let mut scene = three();
+    scene.actors.drain(..2);
+    (scene.noise, scene.blocks) = (0.0, 6);
+    scene.in_block = |block, _| SPEEDS[block as usize];
+    let found = one(&scene, load(40_000.0, None));
+    // Four LUNs read 80,000 pages a second at a speed of 1.
+    let logs = SPEEDS.map(|speed| (4.0 * 40_000.0 / (80_000.0 * speed)).ln());
+    let of_mean = stats::ratio_interval(&logs, 0.95).unwrap();
+    let (low, middle, high) = (found.low.unwrap(), found.for_rate.unwrap(), found.high.unwrap());
+    assert!((middle / of_mean.middle - 1.0).abs() < 1e-9, "{found:?}");
+    let wider = |end: f64, of_mean_end: f64| (end / middle).ln() / (of_mean_end / of_mean.middle).ln();
+    for times in [wider(low, of_mean.low), wider(high, of_mean.high)] {
+        assert!((times / 7f64.sqrt() - 1.0).abs() < 1e-6, "{times} times: {found:?}");
+    }
+    // As many seconds of processors in each block: a page read takes more of them in a slow one.
+    let processors = found.processors.unwrap();
+    let times = wider(processors.high.unwrap() / processors.middle * middle, of_mean.high);
+    assert!((times / 7f64.sqrt() - 1.0).abs() < 1e-6, "{times} times: {found:?}");
+    // Each page read moves as many bytes in all blocks.
+    let bytes = found.device_bytes_per_s.unwrap();
+    assert!(
+        (bytes.high.unwrap() / bytes.low.unwrap() - 1.0).abs() < 1e-6,
+        "{found:?}"
+    );
+}
+
 /// The middle of one block says nothing of the worst that chance gives.
 #[test]
 fn one_block_has_no_interval_and_no_number_to_take() {
@@ -377,6 +407,7 @@ fn beyond_the_measured_luns_the_interval_holds_its_middle() {
     };
     let found = one(&scene, load(3.0 * most, None));
     let (low, middle, high) = (found.low.unwrap(), found.for_rate.unwrap(), found.high.unwrap());
+    // At the low ends two LUNs carry less than one: that curve has no number, and the middle bounds it.
     assert!(low <= middle && middle <= high, "{found:?}");
     assert!(middle > 5.9 && found.takes.unwrap() >= 6, "{found:?}");
 }
@@ -463,7 +494,7 @@ fn the_words_say_what_a_read_is() {
     let film = three().film();
     let shown = Sizing::of(&film.ledger, load(40_000.0, None)).unwrap().markdown();
     assert!(shown.contains("40,000 page reads a second"), "{shown}");
-    for figure in ["physical read total IO requests", "page cache"] {
+    for figure in ["physical read total IO requests", "page cache", "one more build"] {
         assert!(shown.contains(figure), "{figure}: {shown}");
     }
 }

@@ -37,6 +37,6 @@ pub use simulate::{
 pub use steady::{Steady, WINDOW as STEADY_WINDOW, steady};
 pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};
 pub use summary::{
-    Interval, Orientation, difference, geometric_mean, interval, log_ratio, mean, median, ratio_interval,
-    ratio_of_ratios, sd,
+    Interval, Orientation, difference, geometric_mean, interval, log_ratio, mean, median, prediction_interval,
+    ratio_interval, ratio_of_ratios, ratio_prediction_interval, sd,
 };

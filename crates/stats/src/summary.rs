@@ -1,7 +1,7 @@
-//! Means, spreads and plain intervals; ratios as logarithms.
+//! Means, spreads, plain intervals of a mean and of one more value; ratios as logarithms.
 //!
-//! Prevents: an arithmetic mean of ratios (a ratio and its inverse would not agree), and an elapsed time compared as if
-//! more were better.
+//! Prevents: an arithmetic mean of ratios (a ratio and its inverse would not agree), an elapsed time compared as if
+//! more were better, and the doubt of a mean taken for that of one more value.
 
 use crate::student::t_upper_quantile;
 
@@ -72,17 +72,27 @@ pub fn geometric_mean(xs: &[f64]) -> f64 {
 /// The t interval of a mean at one look chosen beforehand, e.g. `confidence` 0.95: for metrics that are shown but not
 /// tested. `None` below two values or when one is not finite.
 pub fn interval(ys: &[f64], confidence: f64) -> Option<Interval> {
+    let half = half_width(ys, confidence)?;
+    Some(Interval::around(mean(ys), half))
+}
+
+/// The interval in which one more value lies, drawn as these were, e.g. with a `confidence` of 0.95; in the unit of the
+/// values. `None` below two values or when one is not finite.
+///
+/// mean ± t(n - 1) s sqrt(1 + 1/n), of independent normal values: Hahn, "Factors for calculating two-sided prediction
+/// intervals for samples from a normal distribution", JASA 64 (1969). It is sqrt(n + 1) times as wide as [`interval`].
+pub fn prediction_interval(ys: &[f64], confidence: f64) -> Option<Interval> {
+    let half = half_width(ys, confidence)? * (ys.len() as f64 + 1.0).sqrt();
+    Some(Interval::around(mean(ys), half))
+}
+
+/// Half the width of the t interval of a mean.
+fn half_width(ys: &[f64], confidence: f64) -> Option<f64> {
     if ys.len() < 2 || ys.iter().any(|y| !y.is_finite()) {
         return None;
     }
     let n = ys.len() as f64;
-    let half = t_upper_quantile((1.0 - confidence) / 2.0, n - 1.0) * sd(ys) / n.sqrt();
-    let middle = mean(ys);
-    Some(Interval {
-        middle,
-        low: middle - half,
-        high: middle + half,
-    })
+    Some(t_upper_quantile((1.0 - confidence) / 2.0, n - 1.0) * sd(ys) / n.sqrt())
 }
 
 /// The interval of how far the mean of one sample lies above that of another, drawn apart from it and with a spread of
@@ -106,17 +116,17 @@ pub fn difference(later: &[f64], earlier: &[f64], confidence: f64) -> Option<Int
         }
         false => 0.0,
     };
-    let middle = mean(later) - mean(earlier);
-    Some(Interval {
-        middle,
-        low: middle - half,
-        high: middle + half,
-    })
+    Some(Interval::around(mean(later) - mean(earlier), half))
 }
 
 /// [`interval`] of log ratios, given back as ratios.
 pub fn ratio_interval(ys: &[f64], confidence: f64) -> Option<Interval> {
     interval(ys, confidence).map(Interval::exp)
+}
+
+/// [`prediction_interval`] of log ratios, given back as ratios.
+pub fn ratio_prediction_interval(ys: &[f64], confidence: f64) -> Option<Interval> {
+    prediction_interval(ys, confidence).map(Interval::exp)
 }
 
 /// [`difference`] of log ratios, given back as a ratio of ratios.
@@ -125,6 +135,14 @@ pub fn ratio_of_ratios(later: &[f64], earlier: &[f64], confidence: f64) -> Optio
 }
 
 impl Interval {
+    fn around(middle: f64, half: f64) -> Interval {
+        Interval {
+            middle,
+            low: middle - half,
+            high: middle + half,
+        }
+    }
+
     fn exp(self) -> Interval {
         Interval {
             middle: self.middle.exp(),
@@ -147,6 +165,44 @@ mod tests {
         assert!((found.middle - 1.58).abs() < 1e-12);
         assert!((found.low - 0.700_114).abs() < 1e-5, "{found:?}");
         assert!((found.high - 2.459_886).abs() < 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn a_known_interval_of_one_more_value() {
+        // By hand: mean 2, spread 1, t 4.302653 with 2 degrees of freedom, sqrt(1 + 1/3) 1.154701.
+        let found = prediction_interval(&[1.0, 2.0, 3.0], 0.95).expect("three values");
+        assert_eq!(found.middle, 2.0);
+        assert!((found.high - 6.968_275_4).abs() < 1e-6, "{found:?}");
+        assert!((found.low + 2.968_275_4).abs() < 1e-6, "{found:?}");
+        // Student's sleep data again: spread 1.229995, t 2.262157 with 9 degrees of freedom, sqrt(1.1) 1.048809.
+        let ys = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
+        let found = prediction_interval(&ys, 0.95).expect("ten values have one");
+        assert!((found.low + 1.338_251).abs() < 1e-5, "{found:?}");
+        assert!((found.high - 4.498_251).abs() < 1e-5, "{found:?}");
+        let ratio = ratio_prediction_interval(&ys, 0.95).expect("ten values have one");
+        assert_eq!((ratio.low, ratio.high), (found.low.exp(), found.high.exp()));
+        assert!(prediction_interval(&[1.0], 0.95).is_none() && prediction_interval(&[], 0.95).is_none());
+        assert!(ratio_prediction_interval(&[0.0, f64::NAN], 0.95).is_none());
+    }
+
+    /// The interval of the mean would hold 91 % of the values after two, and 75 % of those after four.
+    #[test]
+    fn one_more_value_lies_inside_as_often_as_promised() {
+        let mut draw = crate::normals(17);
+        for n in [2, 4, 6] {
+            let samples = 4_000;
+            let inside = (0..samples)
+                .filter(|_| {
+                    let ys: Vec<f64> = (0..n).map(|_| 3.0 + 0.5 * draw()).collect();
+                    let next = 3.0 + 0.5 * draw();
+                    let found = prediction_interval(&ys, 0.95).expect("finite values");
+                    (found.low..=found.high).contains(&next)
+                })
+                .count();
+            // Five standard errors of 95 % are 1.7 points.
+            let share = inside as f64 / f64::from(samples);
+            assert!((share - 0.95).abs() < 0.0173, "{n} values: {share}");
+        }
     }
 
     #[test]

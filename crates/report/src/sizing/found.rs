@@ -21,14 +21,14 @@ pub struct Sizing {
     pub stacks: Vec<SizedStack>,
 }
 
-/// What a load takes of something, with its interval.
+/// What a load takes of something, with the interval in which one more build of such a stack lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Amount {
     /// Mean over blocks.
     pub middle: f64,
-    /// Lower end, from the plain 95 % interval over blocks; `null` with one block.
+    /// Lower end of the 95 % prediction interval of one more build; `null` with one block.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end; `null` with one block.
     pub high: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ pub struct SizedStack {
     pub luns: Vec<u32>,
     /// LUNs (or stacks) that carry the rate; `null` where none can be said.
     pub for_rate: Option<f64>,
-    /// Lower end, from the plain 95 % interval over blocks.
+    /// Lower end of the 95 % prediction interval: where one more build of such a stack lies; `null` with one block.
     pub low: Option<f64>,
     /// Upper end; `null` with one block.
     pub high: Option<f64>,

@@ -181,8 +181,8 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
         }
         return;
     };
-    // Ends of unlike scatter make curves of unlike slope, which may cross.
-    let low = at(|share| Some(share.ends?[0])).map(|low| low.min(middle));
+    // Ends of unlike scatter make curves of unlike slope, which may cross, or come to no number at the low ends.
+    let low = at(|share| Some(share.ends?[0])).map_or(middle, |low| low.min(middle));
     let high = at(|share| Some(share.ends?[1])).map(|high| high.max(middle));
     let has_interval = shares.iter().all(|(_, share)| share.ends.is_some());
     if !has_interval {
@@ -195,7 +195,7 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
         ));
         return;
     }
-    (sized.for_rate, sized.low, sized.high) = (Some(middle), low.filter(|_| high.is_some()), high);
+    (sized.for_rate, sized.low, sized.high) = (Some(middle), high.map(|_| low), high);
     for (_, share) in shares {
         sized.phases.extend(share.phases.iter().cloned());
     }

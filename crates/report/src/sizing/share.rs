@@ -1,4 +1,4 @@
-//! How much of a load one stack carries, with the interval of its blocks.
+//! How much of a load one stack carries, with the interval in which one more build of it lies.
 //!
 //! Takes measured phases and the load, gives a [`Share`] or the reason why none can be said. A page read costs a part
 //! of the stack's time, with the updates that come with it. It lies between the parts of two phases, in proportion to
@@ -10,7 +10,7 @@ use super::load::Load;
 use super::measured::{ByBlock, Carried};
 use crate::format::percent;
 
-/// Confidence of the plain interval over blocks.
+/// Confidence that one more build lies inside the interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// A phase on a schedule whose updates for each read differ by no more is of the mix that was asked for; above one
@@ -33,7 +33,7 @@ const MIX_REFUSED: f64 = 0.25;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Share {
     pub(crate) middle: f64,
-    /// Ends of the interval; `None` below two blocks.
+    /// Ends of the interval in which one more build lies; `None` below two blocks.
     pub(crate) ends: Option<[f64; 2]>,
     /// Phases that it was computed from.
     pub(crate) phases: Vec<String>,
@@ -178,7 +178,7 @@ fn share(nearest: Nearest<'_>, load: &Load, paced: bool) -> Result<Share, String
 }
 
 /// What the load takes a second of something, from what a page read took of it in two phases; `None` without a block
-/// of both.
+/// of both. Each block is a build of its own, and one system is bought: its ends are those of one more build.
 fn taken([low, high]: [&ByBlock; 2], weight: f64, load: &Load) -> Option<Amount> {
     let both = low.iter().filter_map(|(block, low)| {
         let high = high.get(block)?;
@@ -188,7 +188,7 @@ fn taken([low, high]: [&ByBlock; 2], weight: f64, load: &Load) -> Option<Amount>
     if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
         return None;
     }
-    let interval = stats::ratio_interval(&logs, CONFIDENCE);
+    let interval = stats::ratio_prediction_interval(&logs, CONFIDENCE);
     Some(Amount {
         middle: stats::mean(&logs).exp(),
         low: interval.map(|interval| interval.low),

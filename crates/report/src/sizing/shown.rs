@@ -49,10 +49,11 @@ const LOAD: &str = "Reads of the load: pages that the database reads from storag
                     scans, and what the kernel's page cache had. Updates: pages changed, those too that the \
                     database's cache had.";
 
-const READ: &str = "For the rate: LUNs that carry it, by the measured phases, with the plain 95 % interval over \
-                    blocks. Take: whole LUNs, for the upper end of that interval and for the data. Where stacks of one \
-                    kind were measured with several numbers of LUNs, the numbers follow their curve. A stack that was \
-                    measured with one number is taken to add up, which processors, controllers and one log may not do.";
+const READ: &str = "For the rate: LUNs that carry it, by the measured phases. Interval: where one more build of such a \
+                    stack lies, with 95 % confidence. It is wider than the interval of the mean over blocks. Take: \
+                    whole LUNs, for the upper end of that interval and for the data. Where stacks of one kind were \
+                    measured with several numbers of LUNs, the numbers follow their curve. A stack that was measured \
+                    with one number is taken to add up, which processors, controllers and one log may not do.";
 
 const BESIDE: &str = "Processors in use: of the measured host at this load, other programs included. Device: bytes \
                       that the lowest visible devices move. Both follow the stack whose measured rate is nearest to \
