@@ -27,15 +27,16 @@ mod verify;
 
 pub use error::GroupError;
 pub use group::{DiskInfo, FileInfo, Group, GroupInfo, Inspected, inspect};
-pub use layout::block::FORMAT_VERSION;
+pub use layout::block::{FORMAT_VERSION, Flaw};
 pub use layout::file::FILE_NAME_BYTES;
 pub use layout::geometry::{AU_BYTES, Geometry};
 pub use layout::header::DISKS_MAX;
 pub use layout::journal::JOURNAL_BLOCKS;
-pub use metadata::check::{CheckReport, Finding};
+pub use metadata::check::CheckReport;
 pub use metadata::core::Redundancy;
 pub use metadata::create::{DiskSpec, GroupSpec};
 pub use metadata::files::{FileSpec, Stripe};
+pub use metadata::finding::{Contradiction, Finding, FindingKind, FoundAt};
 pub use metadata::mount::{MountOptions, Mounted};
 pub use metadata::store::MEMORY_MIN;
 pub use planted::Planted;

@@ -3,8 +3,8 @@
 
 use crate::machine::{Machine, Mood, Window};
 use diskgroup::{
-    DiskSpec, FileSpec, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions, Mounted, Redundancy, Step,
-    Stripe,
+    DiskSpec, FileSpec, FindingKind, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions, Mounted,
+    Redundancy, Step, Stripe,
 };
 use targets::{Disks, FileId, IoFault, Op, Port, Request};
 
@@ -204,13 +204,13 @@ fn a_check_does_not_say_repaired_of_what_a_disk_refused() {
             let lies = report
                 .findings
                 .iter()
-                .filter(|f| f.what.contains("copies differ") && f.repaired);
+                .filter(|f| f.what.kind == FindingKind::CopiesDiffer && f.repaired);
             assert_eq!(lies.count(), 0, "{report:?}");
             assert!(
                 report
                     .findings
                     .iter()
-                    .any(|f| f.what.contains("refused") && !f.repaired),
+                    .any(|f| f.what.kind == FindingKind::RepairsRefused && !f.repaired),
                 "{report:?}"
             );
             machine.set_mood(other, SOUND);

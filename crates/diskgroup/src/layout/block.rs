@@ -62,8 +62,8 @@ impl Address {
 }
 
 /// Why a block is not what was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Flaw {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Flaw {
     /// No block of ours.
     Foreign,
     /// Written by a newer version.

@@ -7,20 +7,12 @@ use crate::layout::block::{self, Address, BLOCK};
 use crate::layout::header::Found;
 use crate::metadata::core::{Core, Homes, bits};
 use crate::metadata::create::look;
+use crate::metadata::finding::{Contradiction, Finding, FindingKind};
 use crate::metadata::meta_uses::MetaUse;
 use crate::planted::Planted;
 use crate::upkeep::repair::{Reach, Repair};
 use std::collections::BTreeSet;
 use targets::Port;
-
-/// One thing that is not as it should be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// What, and where.
-    pub what: String,
-    /// It was set right.
-    pub repaired: bool,
-}
 
 /// Repairs of a check, before it is known whether they are durable: disks are bits.
 #[derive(Default)]
@@ -59,7 +51,7 @@ impl CheckReport {
         self.findings.is_empty()
     }
 
-    fn add(&mut self, what: String, repaired: bool) {
+    fn add(&mut self, what: Contradiction, repaired: bool) {
         self.findings.push(Finding { what, repaired });
     }
 }
@@ -76,7 +68,7 @@ impl Repairs {
 type Own<'a> = (&'a mut CheckReport, Option<&'a mut Repairs>);
 
 /// Adds a finding; `repaired` if the disks `on` (bits) make durable what they took.
-fn note(report: &mut CheckReport, repairs: &mut Option<&mut Repairs>, what: String, repaired: bool, on: u64) {
+fn note(report: &mut CheckReport, repairs: &mut Option<&mut Repairs>, what: Contradiction, repaired: bool, on: u64) {
     let repaired = repaired || (repairs.is_some() && Planted::CheckSaysRepaired.on());
     if let Some(repairs) = repairs {
         repairs.findings.push((report.findings.len(), on));
@@ -120,10 +112,7 @@ impl<P: Port> Core<P> {
             }
             for disk in bits(failed | repairs.refused) {
                 let name = self.disk_name(disk);
-                report.add(
-                    format!("disk {name}: it refused repairs; copies that lack them are recorded as stale"),
-                    false,
-                );
+                report.add(Contradiction::of_disk(&name, FindingKind::RepairsRefused), false);
             }
         }
         Ok(())
@@ -136,42 +125,46 @@ impl<P: Port> Core<P> {
         let slot = disk.live().expect("only live disks are checked");
         let wrong = match look(&mut self.store, slot)?.0 {
             Found::Header { header, whole: true } if *header == expected => return Ok(()),
-            Found::Header { header, whole: false } if *header == expected => "one of the two headers is damaged",
-            Found::Header { .. } => "the header says something else than the group",
-            Found::Foreign | Found::Damaged | Found::Newer(_) => "neither header is whole",
+            Found::Header { header, whole: false } if *header == expected => FindingKind::HeaderDamaged,
+            Found::Header { .. } => FindingKind::HeaderDiffers,
+            Found::Foreign | Found::Damaged | Found::Newer(_) => FindingKind::HeadersLost,
         };
         let repaired = match repairs {
             Some(repairs) => repairs.took(number, self.rewrite_headers(number)?),
             None => false,
         };
-        note(report, repairs, format!("disk {name}: {wrong}"), repaired, 1 << number);
+        let what = Contradiction::of_disk(&name, wrong);
+        note(report, repairs, what, repaired, 1 << number);
         Ok(())
     }
 
     /// What is wrong with the allocation table of a disk.
-    pub(crate) fn table_findings(&mut self, number: u16) -> Result<Vec<String>, GroupError> {
+    pub(crate) fn table_findings(&mut self, number: u16) -> Result<Vec<Contradiction>, GroupError> {
         let disk = &self.disks[&number];
         let Some(slot) = disk.live() else {
             return Ok(Vec::new());
         };
         let (blocks, at, name) = (disk.place.table_blocks, disk.place.table_at, disk.name.clone());
         let mut findings = Vec::new();
+        let mut add = |kind| findings.push(Contradiction::of_disk(&name, kind));
         for index in 0..blocks {
             let offset = u64::from(at + index) * BLOCK as u64;
             let read = self.store.read(&[(slot, offset, BLOCK as u64)])?;
             let Ok(bytes) = &read[0] else {
-                findings.push(format!("disk {name}: table block {index} cannot be read"));
+                add(FindingKind::TableUnreadable { block: index });
                 continue;
             };
             if let Err(flaw) = block::open(bytes, self.group, Address::Table { disk: number, index }) {
-                findings.push(format!("disk {name}: table block {index} is damaged ({flaw:?})"));
+                add(FindingKind::TableDamaged { block: index, flaw });
                 continue;
             }
             for (unit, owner) in self.disks[&number].space.differing(index, bytes) {
                 let known = self.disks[&number].space.owner(unit);
-                findings.push(format!(
-                    "disk {name}: the table gives unit {unit} to {owner:?}, the maps to {known:?}"
-                ));
+                add(FindingKind::TableDiffers {
+                    unit,
+                    table: owner.0,
+                    maps: known.map(|owner| owner.0),
+                });
             }
         }
         Ok(findings)
@@ -213,11 +206,12 @@ impl<P: Port> Core<P> {
                 self.write_homes(&[address], &mut homes)?;
                 repairs.refused |= homes.refused;
             }
+            let kind = match address {
+                Address::Meta(block) => FindingKind::MetadataOld { block },
+                _ => FindingKind::RootOld,
+            };
             for number in bad {
-                let what = format!(
-                    "disk {}: the copy of {address:?} is damaged or old",
-                    self.disk_name(number)
-                );
+                let what = Contradiction::of_disk(&self.disk_name(number), kind);
                 note(report, repairs, what, homes.disks >> number & 1 == 1, 1 << number);
             }
         }
@@ -230,14 +224,14 @@ impl<P: Port> Core<P> {
         for file in self.files.values() {
             let needed = self.geometry.extents_for(file.size, file.fine);
             if needed.is_none_or(|n| n > file.extents()) {
-                wrong.push(format!(
-                    "file {}: {} extents for {} bytes",
-                    file.name,
-                    file.extents(),
-                    file.size
-                ));
+                let kind = FindingKind::ExtentsTooFew {
+                    extents: file.extents(),
+                    bytes: file.size,
+                };
+                wrong.push(Contradiction::of_file(&file.name, kind));
             }
             for extent in 0..file.extents() {
+                let mut add = |kind| wrong.push(Contradiction::of_extent(&file.name, extent, kind));
                 let pointers = file.pointers_of(extent);
                 report.stale_copies += pointers.iter().filter(|p| p.stale).count() as u64;
                 let groups: BTreeSet<&str> = pointers
@@ -245,21 +239,15 @@ impl<P: Port> Core<P> {
                     .filter_map(|p| self.disks.get(&p.disk).map(|d| d.failure_group.as_str()))
                     .collect();
                 if groups.len() < pointers.len() {
-                    wrong.push(format!(
-                        "file {} extent {extent}: two copies in one failure group",
-                        file.name
-                    ));
+                    add(FindingKind::CopiesTogether);
                 }
                 let first = self.disks.get(&pointers[0].disk).map_or(0, |d| d.partners);
                 let strangers = pointers[1..].iter().any(|p| first >> p.disk & 1 == 0);
                 if strangers && !self.root.rebalance {
-                    wrong.push(format!(
-                        "file {} extent {extent}: copies on disks that are not partners",
-                        file.name
-                    ));
+                    add(FindingKind::CopiesNotPartners);
                 }
                 if pointers.iter().all(|p| p.stale) {
-                    wrong.push(format!("file {} extent {extent}: all copies are stale", file.name));
+                    add(FindingKind::CopiesStale);
                 }
             }
         }
@@ -275,11 +263,11 @@ impl<P: Port> Core<P> {
         for disk in self.disks.values() {
             let found = u64::from(disk.space.used() - disk.space.limbo());
             if found != known[usize::from(disk.number)] {
-                let maps = known[usize::from(disk.number)];
-                wrong.push(format!(
-                    "disk {}: {found} units are taken, the maps have {maps}",
-                    disk.name
-                ));
+                let kind = FindingKind::UnitsDiffer {
+                    taken: found,
+                    maps: known[usize::from(disk.number)],
+                };
+                wrong.push(Contradiction::of_disk(&disk.name, kind));
             }
         }
         for what in wrong {
@@ -312,32 +300,21 @@ impl<P: Port> Core<P> {
                 let bytes = u64::from(self.geometry.extent_units(extent)) * self.au();
                 report.compared_bytes += bytes * file.copies as u64;
                 tell(report.compared_bytes, all);
-                let name = file.name.clone();
+                let what = |kind| Contradiction::of_extent(&file.name, extent, kind);
                 if found.differing > 0 {
-                    let what = format!("file {name} extent {extent}: copies differ");
+                    let what = what(FindingKind::CopiesDiffer);
                     note(report, repairs, what, repaired, repair.written);
                 }
                 if found.unreadable > 0 {
-                    let what = format!("file {name} extent {extent}: a copy cannot be read");
+                    let what = what(FindingKind::CopyUnreadable);
                     note(report, repairs, what, repaired, repair.written);
                 }
                 if found.lost > 0 {
-                    report.add(
-                        format!(
-                            "file {name} extent {extent}: {} parts can be read from no copy",
-                            found.lost
-                        ),
-                        false,
-                    );
+                    report.add(what(FindingKind::PartsUnreadable { parts: found.lost }), false);
                 }
                 if found.hopeless > 0 {
-                    report.add(
-                        format!(
-                            "file {name} extent {extent}: {} parts are good in no copy",
-                            found.hopeless
-                        ),
-                        false,
-                    );
+                    let parts = found.hopeless;
+                    report.add(what(FindingKind::PartsBad { parts }), false);
                 }
             }
         }

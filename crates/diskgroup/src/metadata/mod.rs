@@ -9,6 +9,7 @@ pub(crate) mod directory;
 pub(crate) mod distrust;
 pub(crate) mod faults;
 pub(crate) mod files;
+pub(crate) mod finding;
 pub(crate) mod members;
 pub(crate) mod meta_uses;
 pub(crate) mod mount;

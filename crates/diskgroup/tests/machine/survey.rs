@@ -79,7 +79,7 @@ impl Life<'_> {
         if report.is_clean() {
             return Ok(());
         }
-        let first: Vec<&str> = report.findings.iter().take(4).map(|f| f.what.as_str()).collect();
+        let first: Vec<String> = report.findings.iter().take(4).map(|f| f.what.to_string()).collect();
         Err(Trouble::Wrong(format!(
             "check: {} findings: {}",
             report.findings.len(),

@@ -8,10 +8,10 @@ use crate::machine::oracle::Oracle;
 use crate::machine::scenario::{AU, Scenario, below, scenario};
 use crate::machine::{Machine, Mood, say};
 use crate::seeds::{arm, choose_broken, spoil, work};
-use diskgroup::{CheckReport, FileSpec, GroupError, Redundancy, Stripe};
+use diskgroup::{CheckReport, Contradiction, FileSpec, GroupError, Redundancy, Stripe};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use targets::{Disks, PowerFails};
 
@@ -514,11 +514,8 @@ impl<'a> Trial<'a> {
 }
 
 fn nothing_claimed_is_left(first: &CheckReport, second: &CheckReport) -> Went<()> {
-    let left: BTreeSet<&str> = second.findings.iter().map(|f| f.what.as_str()).collect();
-    let lie = first
-        .findings
-        .iter()
-        .find(|f| f.repaired && left.contains(f.what.as_str()));
+    let left: HashSet<&Contradiction> = second.findings.iter().map(|f| &f.what).collect();
+    let lie = first.findings.iter().find(|f| f.repaired && left.contains(&f.what));
     lie.map_or(Ok(()), |f| {
         Err(Trouble::Wrong(format!("said to be repaired: {}", f.what)))
     })

@@ -6,57 +6,21 @@
 
 use super::admit::{self, Asked};
 use super::meter::Meter;
-use super::opened::{Found, Opened, REFUSED, run_error};
+use super::opened::{Found, Opened, run_error};
 use super::rebalance::{bring_back, work};
-use super::table::size;
+use super::verdict::{Fate, Said, Verdict, findings};
 use super::{disks, members};
 use crate::cli::dg::{self, Pace};
-use crate::commands::answer::{answer, folded};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::anyhow;
-use diskgroup::{CheckReport, Finding, GroupError, Inspected};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use diskgroup::{CheckReport, Contradiction, FindingKind, GroupError, Inspected};
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 /// I/Os in flight while copies are made anew.
 const POWER: u32 = 32;
-
-/// What a check says at its end.
-struct Verdict {
-    group: String,
-    findings: Vec<Finding>,
-    /// What was looked at, when the group could be opened.
-    looked: Option<CheckReport>,
-    /// Bytes of copies that were made anew.
-    copied_bytes: u64,
-    /// Disks that were brought back.
-    returned: Vec<String>,
-    /// What to do about what remains.
-    cure: Option<String>,
-}
-
-impl Verdict {
-    fn of(group: &str) -> Verdict {
-        Verdict {
-            group: group.to_string(),
-            findings: Vec::new(),
-            looked: None,
-            copied_bytes: 0,
-            returned: Vec::new(),
-            cure: None,
-        }
-    }
-
-    fn add(&mut self, what: String, repaired: bool) {
-        self.findings.push(Finding { what, repaired });
-    }
-
-    fn remaining(&self) -> usize {
-        self.findings.iter().filter(|f| !f.repaired).count()
-    }
-}
 
 pub(super) fn check(flags: &dg::CheckGroup) -> Result<(), Failure> {
     if !flags.consent.overwrite.is_empty() && !flags.repair {
@@ -125,7 +89,7 @@ fn absent(failure: Failure, name: &str, paths: &[PathBuf], survey: &[Inspected])
     match error.downcast_ref::<GroupError>() {
         Some(GroupError::Missing { disks }) => {
             for disk in disks {
-                verdict.add(format!("disk {disk}: it is missing, or its header is destroyed"), false);
+                verdict.disk(disk, Fate::MissingOrDestroyed, false);
             }
         }
         _ => return Err(failure),
@@ -151,8 +115,8 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     let mut verdict = Verdict::of(&opened.name);
     for note in opened.notes() {
         // What is missing, or refused, is said at the end, when it is known what has become of it.
-        if !note.starts_with("disks missing") && !note.starts_with(REFUSED) {
-            verdict.add(note, true);
+        if !note.is_open() {
+            verdict.add(Said::Opening(note), true);
         }
     }
     if flags.repair {
@@ -187,7 +151,8 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
         let (copies, alone) = opened.group.distrust_disk(disk).map_err(run_error)?;
         say!("disk {disk} is distrusted: {copies} copies are made anew");
         for file in alone {
-            verdict.add(format!("file {file}: parts of it are on disk {disk} alone"), false);
+            let disk = disk.clone();
+            verdict.add(Said::Alone { file, disk }, false);
         }
     }
     if !doubtful.is_empty() {
@@ -206,14 +171,14 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
 /// Says what has become of what was found: a disk that refused a repair may be offline by now, so that the last look
 /// does not see it.
 fn set_right(first: &CheckReport, repair: &CheckReport, last: &CheckReport, verdict: &mut Verdict) {
-    let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
+    let remain: HashSet<&Contradiction> = last.findings.iter().map(|f| &f.what).collect();
     let left = repair.findings.iter().filter(|f| !f.repaired);
-    let left: BTreeSet<&str> = left.map(|f| f.what.as_str()).collect();
-    let all = first.findings.iter().chain(&repair.findings).map(|f| f.what.as_str());
-    let mut said = BTreeSet::new();
+    let left: HashSet<&Contradiction> = left.map(|f| &f.what).collect();
+    let all = first.findings.iter().chain(&repair.findings).map(|f| &f.what);
+    let mut said = HashSet::new();
     for what in all.filter(|what| !remain.contains(what)) {
         if said.insert(what) {
-            verdict.add(what.to_string(), !left.contains(what));
+            verdict.add(Said::Found(what.clone()), !left.contains(what));
         }
     }
     if !left.is_empty() {
@@ -267,14 +232,7 @@ fn replace(opened: &Opened, new: &[Asked], verdict: &mut Verdict) -> Result<(), 
         opened.group.drop_disk(&disk.name).map_err(run_error)?;
     }
     for (disk, asked) in missing.iter().zip(new) {
-        verdict.add(
-            format!(
-                "disk {}: it is missing; {} takes its place",
-                disk.name,
-                asked.path.display()
-            ),
-            true,
-        );
+        verdict.disk(&disk.name, Fate::Replaced(asked.path.clone()), true);
     }
     Ok(())
 }
@@ -299,14 +257,16 @@ fn distrusted(
     for given in &flags.distrust {
         named.push(opened.disk_named(given)?);
     }
-    let differ = report.findings.iter().any(|f| f.what.ends_with("copies differ"));
+    let differ = report.findings.iter().any(|f| f.what.kind == FindingKind::CopiesDiffer);
     if !named.is_empty() || !differ {
         return Ok(Ok(named));
     }
     let all = opened.group.disks();
     let damaged = |d: &&diskgroup::DiskInfo| {
-        let said = format!("disk {}: ", d.name);
-        let seen = report.findings.iter().any(|f| f.what.starts_with(&said));
+        let seen = report
+            .findings
+            .iter()
+            .any(|f| f.what.at.disk() == Some(d.name.as_str()));
         let m = &opened.mounted;
         seen || m.headers_repaired.contains(&d.name) || m.tables_repaired.contains(&d.name)
     };
@@ -331,173 +291,76 @@ fn distrusted(
 /// Adds what a last look found.
 fn conclude(opened: &Opened, report: CheckReport, verdict: &mut Verdict) {
     for finding in &report.findings {
-        verdict.add(finding.what.clone(), finding.repaired);
+        verdict.add(Said::Found(finding.what.clone()), finding.repaired);
     }
     for disk in opened.group.disks() {
         let sound = disk.online && disk.stale_bytes == 0;
         if opened.mounted.repairs_refused.contains(&disk.name) {
-            verdict.add(
-                format!("disk {}: it refused repairs when the group was opened", disk.name),
-                sound,
-            );
+            verdict.disk(&disk.name, Fate::RefusedAtOpening, sound);
         } else if verdict.returned.contains(&disk.name) {
-            verdict.add(format!("disk {}: it was offline", disk.name), sound);
+            verdict.disk(&disk.name, Fate::WasOffline, sound);
         }
         if disk.file.is_none() {
-            verdict.add(format!("disk {}: it is missing", disk.name), false);
+            verdict.disk(&disk.name, Fate::Missing, false);
             verdict.cure.get_or_insert_with(|| {
                 "attach the disk, or take another in its place: --repair --overwrite DISK --yes".to_string()
             });
         } else if !disk.online {
-            verdict.add(format!("disk {}: it is offline", disk.name), false);
+            verdict.disk(&disk.name, Fate::Offline, false);
         }
     }
     if report.stale_copies > 0 {
-        verdict.add(
-            format!(
-                "{} copies of extents missed writes and wait to be made anew",
-                report.stale_copies
-            ),
-            false,
-        );
+        let copies = report.stale_copies;
+        verdict.add(Said::Stale { copies }, false);
     }
     verdict.looked = Some(report);
-}
-
-impl Verdict {
-    fn json(&self) -> Value {
-        let findings: Vec<Value> = self
-            .findings
-            .iter()
-            .map(|f| json!({ "what": f.what, "repaired": f.repaired }))
-            .collect();
-        let looked = self.looked.as_ref().map(|r| {
-            json!({
-                "disks": r.disks, "metadata_blocks": r.metadata_blocks, "table_blocks": r.table_blocks,
-                "extents": r.extents, "compared_bytes": r.compared_bytes,
-            })
-        });
-        json!({
-            "schema": 1, "group": self.group, "sound": self.remaining() == 0, "remaining": self.remaining(),
-            "findings": findings, "looked_at": looked, "copied_bytes": self.copied_bytes,
-        })
-    }
-
-    fn words(&self) -> String {
-        let mut text = findings_words(&self.findings);
-        if self.copied_bytes > 0 {
-            text.push_str(&format!("copied   {} anew\n", size(self.copied_bytes)));
-        }
-        match &self.looked {
-            Some(r) => text.push_str(&format!(
-                "looked   at {} disks, {} metadata blocks, {} table blocks, {} extents;\n         compared {}\n",
-                r.disks,
-                r.metadata_blocks,
-                r.table_blocks,
-                r.extents,
-                size(r.compared_bytes)
-            )),
-            None => text.push_str("looked   at the headers only: the group was not opened\n"),
-        }
-        let sound = match (self.remaining(), self.findings.len()) {
-            (0, 0) => "is sound".to_string(),
-            (0, _) => "is sound again".to_string(),
-            (n, _) => format!(
-                "is not sound: {} {}",
-                findings(n),
-                if n == 1 { "remains" } else { "remain" }
-            ),
-        };
-        text.push_str(&format!("disk group {} {sound}\n", self.group));
-        text
-    }
-}
-
-/// A count with its noun.
-fn findings(count: usize) -> String {
-    format!("{count} finding{}", if count == 1 { "" } else { "s" })
-}
-
-/// Findings of one kind that are written out; JSON has them all.
-const OF_A_KIND_MAX: usize = 5;
-
-fn findings_words(all: &[Finding]) -> String {
-    let mut text = String::new();
-    let mut rest = all;
-    while let [first, ..] = rest {
-        let same = |f: &&Finding| f.repaired == first.repaired && kind(&f.what) == kind(&first.what);
-        let run = rest.iter().take_while(same).count();
-        let mark = if first.repaired { "repaired " } else { "FOUND    " };
-        for finding in &rest[..run.min(OF_A_KIND_MAX)] {
-            text.push_str(mark);
-            text.push_str(&folded(&finding.what, mark.len()));
-        }
-        if run > OF_A_KIND_MAX {
-            text.push_str(&format!("{mark}... and {} more of the kind\n", run - OF_A_KIND_MAX));
-        }
-        rest = &rest[run..];
-    }
-    text
-}
-
-/// What findings have in common that differ in the block or extent alone.
-fn kind(what: &str) -> String {
-    let (who, said) = what.split_once(": ").unwrap_or(("", what));
-    let who = who.split(" extent ").next().unwrap_or(who);
-    let said: String = said.chars().filter(|c| !c.is_ascii_digit()).collect();
-    format!("{who}: {said}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diskgroup::{Finding, FoundAt};
 
     #[test]
     fn what_a_disk_refused_is_not_said_to_be_repaired() {
-        let report = |findings: &[(&str, bool)]| CheckReport {
+        let report = |findings: &[(Contradiction, bool)]| CheckReport {
             findings: findings
                 .iter()
                 .map(|(what, repaired)| Finding {
-                    what: what.to_string(),
+                    what: what.clone(),
                     repaired: *repaired,
                 })
                 .collect(),
             ..CheckReport::default()
         };
-        let first = report(&[
-            ("file a extent 0: copies differ", false),
-            ("file b extent 0: copies differ", false),
-        ]);
-        let repair = report(&[
-            ("file a extent 0: copies differ", true),
-            ("file b extent 0: copies differ", false),
-            ("disk d1: it refused repairs", false),
-        ]);
+        let differ = |file: &str| Contradiction {
+            at: FoundAt::Extent {
+                file: file.to_string(),
+                extent: 0,
+            },
+            kind: FindingKind::CopiesDiffer,
+        };
+        let refused = Contradiction {
+            at: FoundAt::Disk { disk: "d1".to_string() },
+            kind: FindingKind::RepairsRefused,
+        };
+        let first = report(&[(differ("a"), false), (differ("b"), false)]);
+        let repair = report(&[(differ("a"), true), (differ("b"), false), (refused, false)]);
         let mut verdict = Verdict::of("data");
         set_right(&first, &repair, &report(&[]), &mut verdict);
-        let said: Vec<(&str, bool)> = verdict.findings.iter().map(|f| (f.what.as_str(), f.repaired)).collect();
+        let said: Vec<(String, bool)> = verdict.lines.iter().map(|l| (l.what.to_string(), l.repaired)).collect();
+        let said: Vec<(&str, bool)> = said.iter().map(|(what, repaired)| (what.as_str(), *repaired)).collect();
         assert_eq!(
             said,
             [
                 ("file a extent 0: copies differ", true),
                 ("file b extent 0: copies differ", false),
-                ("disk d1: it refused repairs", false),
+                (
+                    "disk d1: it refused repairs; copies that lack them are recorded as stale",
+                    false
+                ),
             ]
         );
         assert!(verdict.remaining() == 2 && verdict.cure.is_some());
-    }
-
-    #[test]
-    fn many_findings_of_a_kind_are_counted() {
-        let finding = |what: String| Finding { what, repaired: false };
-        let mut all: Vec<Finding> = (0..9)
-            .map(|n| finding(format!("disk d_0001: the copy of Meta({n}) is damaged or old")))
-            .collect();
-        all.push(finding("disk d_0002: the copy of Meta(9) is damaged or old".into()));
-        all.extend((0..2).map(|n| finding(format!("file f extent {n}: copies differ"))));
-        let text = findings_words(&all);
-        assert_eq!(text.lines().count(), 9, "{text}");
-        assert!(text.contains("... and 4 more of the kind"), "{text}");
-        assert!(text.lines().all(|l| l.len() <= 80));
     }
 }

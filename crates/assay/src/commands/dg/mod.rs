@@ -18,6 +18,7 @@ mod rebalance;
 mod remove;
 mod table;
 mod transfer;
+mod verdict;
 
 use crate::cli::dg::Dg;
 use crate::exit::Failure;

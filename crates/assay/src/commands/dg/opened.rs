@@ -8,6 +8,7 @@ use crate::cli::dg::Place;
 use crate::exit::Failure;
 use crate::printed::say;
 use diskgroup::{DiskInfo, Group, GroupError, MountOptions, Mounted};
+use std::fmt;
 use std::path::PathBuf;
 
 /// Memory and depth of the port for metadata.
@@ -53,8 +54,52 @@ pub(super) fn metadata_port(claim: &Claim) -> Result<DiskPort, Failure> {
     claim.port(METADATA_BYTES, METADATA_DEPTH)
 }
 
-/// How a note begins of disks that would not be brought in order.
-pub(super) const REFUSED: &str = "disks that refused repairs at opening; what they lack is recorded as stale";
+/// What opening a group found, and set right where it could. It prints as one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Note {
+    /// Disks that are not there.
+    Missing(Vec<String>),
+    HeadersRepaired(Vec<String>),
+    TablesRepaired(Vec<String>),
+    FilesRemoved(Vec<String>),
+    /// Disks that would not be brought in order.
+    RepairsRefused(Vec<String>),
+    ExtentsSettled(u64),
+}
+
+impl Note {
+    /// Whether something is left to be done, so that nobody may call it repaired.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Note::Missing(_) | Note::RepairsRefused(_) => true,
+            Note::HeadersRepaired(_) | Note::TablesRepaired(_) | Note::FilesRemoved(_) | Note::ExtentsSettled(_) => {
+                false
+            }
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, names) = match self {
+            Note::Missing(disks) => ("disks missing, taken offline", disks),
+            Note::HeadersRepaired(disks) => ("a damaged header was written again", disks),
+            Note::TablesRepaired(disks) => ("a damaged allocation table was written again", disks),
+            Note::FilesRemoved(files) => ("removed incomplete and half-deleted files", files),
+            Note::RepairsRefused(disks) => (
+                "disks that refused repairs at opening; what they lack is recorded as stale",
+                disks,
+            ),
+            Note::ExtentsSettled(count) => {
+                return write!(
+                    f,
+                    "{count} extents that were being written when the group was last in use were made equal"
+                );
+            }
+        };
+        write!(f, "{what}: {}", names.join(", "))
+    }
+}
 
 impl Opened {
     /// Claims the disks and opens the group.
@@ -112,32 +157,24 @@ impl Opened {
 
     /// What opening found and set right, for stderr.
     pub(super) fn say_mounted(&self) {
-        for line in self.notes() {
-            say!("{}: {line}", self.name);
+        for note in self.notes() {
+            say!("{}: {note}", self.name);
         }
     }
 
-    /// The same as lines.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// The same, each with its type.
+    pub(super) fn notes(&self) -> Vec<Note> {
         let m = &self.mounted;
-        let mut notes = Vec::new();
-        let mut say = |what: &str, names: &[String]| {
-            if !names.is_empty() {
-                notes.push(format!("{what}: {}", names.join(", ")));
-            }
-        };
-        say("disks missing, taken offline", &m.missing);
-        say("a damaged header was written again", &m.headers_repaired);
-        say("a damaged allocation table was written again", &m.tables_repaired);
-        say("removed incomplete and half-deleted files", &m.files_removed);
-        say(REFUSED, &m.repairs_refused);
-        if m.extents_settled > 0 {
-            notes.push(format!(
-                "{} extents that were being written when the group was last in use were made equal",
-                m.extents_settled
-            ));
-        }
-        notes
+        let listed: [(fn(Vec<String>) -> Note, &Vec<String>); 5] = [
+            (Note::Missing, &m.missing),
+            (Note::HeadersRepaired, &m.headers_repaired),
+            (Note::TablesRepaired, &m.tables_repaired),
+            (Note::FilesRemoved, &m.files_removed),
+            (Note::RepairsRefused, &m.repairs_refused),
+        ];
+        let listed = listed.into_iter().filter(|(_, names)| !names.is_empty());
+        let settled = (m.extents_settled > 0).then_some(Note::ExtentsSettled(m.extents_settled));
+        listed.map(|(note, names)| note(names.clone())).chain(settled).collect()
     }
 
     /// Ends the use of the group. The command's own error comes first.
