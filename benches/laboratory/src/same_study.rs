@@ -130,7 +130,7 @@ fn phases(file: &ResultFile) -> Recorded {
         let ranked = if head.ranked { "" } else { ", not ranked" };
         (
             format!("phase {}", nth + 1),
-            format!("{} ({}{ranked})", head.name, head.kind),
+            format!("{} ({}{ranked})", head.name, head.kind.as_str()),
         )
     });
     heads.collect()

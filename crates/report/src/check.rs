@@ -3,7 +3,7 @@
 //! Plain types, below all who make lines and all who print them. Prevents: a status that two forms spell in two ways.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Whether a number may be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -45,13 +45,34 @@ pub struct Check {
     /// What was found, with its unit.
     pub figure: String,
     /// What it is held against.
-    pub threshold: String,
+    // None: it should not be there at all.
+    #[serde(serialize_with = "threshold_in_words")]
+    #[schemars(with = "String")]
+    pub threshold: Option<String>,
     /// What to do.
     pub advice: String,
+    /// It is of data that were lost.
+    #[serde(skip)]
+    pub is_loss: bool,
+}
+
+impl Check {
+    /// What it is held against, as it stands in a report.
+    pub fn threshold_words(&self) -> &str {
+        self.threshold.as_deref().unwrap_or(NONE)
+    }
+}
+
+/// How a report says that nothing of the kind should be there.
+const NONE: &str = "none";
+
+fn threshold_in_words<S: Serializer>(threshold: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(threshold.as_deref().unwrap_or(NONE))
 }
 
 /// What all of these are held against, where it is one and the same.
 pub(crate) fn wanted<'a>(checks: &[&'a Check]) -> Option<&'a str> {
-    let first = checks.first()?.threshold.as_str();
-    (first != "none" && checks.iter().all(|check| check.threshold == first)).then_some(first)
+    let first = checks.first()?.threshold.as_deref()?;
+    let is_same = |check: &&Check| check.threshold.as_deref() == Some(first);
+    checks.iter().all(is_same).then_some(first)
 }

@@ -5,6 +5,7 @@
 
 use crate::cells::metric::Metric;
 use ledger::{PhaseKind, Stamp};
+use serde::Serializer;
 
 /// What the report has to know of a kind.
 #[derive(Clone, Copy)]
@@ -31,10 +32,23 @@ pub(crate) struct KindRow {
     pub(crate) is_with_memory: bool,
     /// It counts its work in bytes, where it counted any.
     pub(crate) is_in_bytes: bool,
+    /// It reads the data files from end to end.
+    pub(crate) is_scan: bool,
     /// It may leave the data otherwise than it found them.
     pub(crate) may_write: bool,
     /// The setting of a phase that is 0 where such a phase only reads, if there is one.
     pub(crate) writes_by: Option<&'static str>,
+    /// What ends its work, again and again, to see what of it is kept.
+    pub(crate) ended_by: Option<EndedBy>,
+}
+
+/// What ends work whose durability is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    /// The LUNs lose their power.
+    PowerCut,
+    /// The engine is killed, on devices that keep their power.
+    Kill,
 }
 
 /// Work that is measured by its time.
@@ -49,8 +63,10 @@ const TIMED: KindRow = KindRow {
     has_windows: false,
     is_with_memory: false,
     is_in_bytes: false,
+    is_scan: false,
     may_write: true,
     writes_by: None,
+    ended_by: None,
 };
 
 /// Questions, which read: only refresh functions after them write.
@@ -94,6 +110,7 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
         PhaseKind::Scan => KindRow {
             metric: Metric::BytesPerSecond,
             is_in_bytes: true,
+            is_scan: true,
             may_write: false,
             ..TIMED
         },
@@ -128,8 +145,21 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
             is_with_memory: true,
             ..TIMED
         },
-        PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::PowerCut | PhaseKind::Kill => TIMED,
+        PhaseKind::PowerCut => KindRow {
+            ended_by: Some(EndedBy::PowerCut),
+            ..TIMED
+        },
+        PhaseKind::Kill => KindRow {
+            ended_by: Some(EndedBy::Kill),
+            ..TIMED
+        },
+        PhaseKind::Bulk | PhaseKind::Copy => TIMED,
     }
+}
+
+/// A kind as JSON has it.
+pub(crate) fn kind_in_words<S: Serializer>(kind: &PhaseKind, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kind.as_str())
 }
 
 impl Metric {

@@ -22,7 +22,7 @@ fn line<'a>(analysis: &'a Analysis, stack: &str) -> &'a Check {
         check.subject == "data loss"
             && check.stack.as_deref() == Some(stack)
             && check.phase.as_deref() == Some("questions")
-            && check.threshold == "the answers of most runs"
+            && check.threshold.as_deref() == Some("the answers of most runs")
     };
     let found = analysis.checks.iter().find(mine);
     found.unwrap_or_else(|| panic!("no line of {stack}: {:?}", analysis.checks))

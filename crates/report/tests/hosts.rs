@@ -134,7 +134,11 @@ fn clocks_that_nobody_knows_to_a_millisecond_are_suspect() {
         let lines = lines(&scene, "clocks of hosts");
         assert_eq!(lines.len(), 2, "a line for each phase: {lines:?}");
         assert!(lines.iter().all(|line| line.stack.as_deref() == Some("two")));
-        (lines[0].status, lines[0].figure.clone(), lines[0].threshold.clone())
+        (
+            lines[0].status,
+            lines[0].figure.clone(),
+            lines[0].threshold_words().to_string(),
+        )
     };
     let (status, figure, bound) = found(14_000.0);
     assert_eq!(status, Status::Valid);

@@ -202,7 +202,7 @@ fn a_limit_is_judged_by_its_periods() {
     let heat = with(&[(Measure::CpuThermalThrottles, 3.0)], "throttling");
     assert_eq!(heat.status, Status::Suspect);
     assert_eq!(
-        (heat.figure.as_str(), heat.threshold.as_str()),
+        (heat.figure.as_str(), heat.threshold_words()),
         ("slowed down for heat 3.00 times", "never for heat"),
         "no word of a limit that nobody read"
     );

@@ -1,7 +1,7 @@
 //! File serving in a report: the ramp, its limit, its cost, what speaks against it, in every form.
 
 use crate::fixture::{Scene, actor, scene};
-use ledger::{Measure, PhaseKind};
+use ledger::{Measure, PhaseKind, Stamp};
 use report::{Analysis, Check, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
 
 fn ramp(name: &str) -> Scene {
@@ -49,7 +49,7 @@ fn the_rate_at_the_limit_is_compared_and_the_ramp_is_told_point_by_point() {
     let verdict = &analysis.comparisons[0];
     assert_eq!(verdict.verdict, Verdict::Worse);
     assert!(near(verdict.ratio.unwrap(), 0.6, 0.05));
-    assert!(cell.latency.iter().all(|one| one.stamp == "response"));
+    assert!(cell.latency.iter().all(|one| one.stamp == Stamp::Response));
     for subject in [
         "answers",
         "generator's lateness",

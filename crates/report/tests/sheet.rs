@@ -136,7 +136,7 @@ fn waits_for_memory_are_in_doubt_unless_a_budget_was_kept() {
     // The phases of a scene take 20.5 s.
     let line = |status, share: &str| {
         let figure = format!("some task waited for memory in {share} of the time");
-        Some((status, figure, "at most 10 %".to_string()))
+        Some((status, figure, Some("at most 10 %".to_string())))
     };
     assert_eq!(said(Some(4.1), 0.0), line(Status::Suspect, "20 %"));
     assert_eq!(said(Some(4.1), 2.0), line(Status::Note, "20 %"), "it may be its own");

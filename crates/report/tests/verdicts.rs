@@ -1,7 +1,7 @@
 //! What an analysis says of files with known numbers, and what it refuses to say.
 
 use crate::fixture::{actor, beside_a_pool, scene};
-use ledger::{Measure, PhaseKind, Skipped};
+use ledger::{Measure, PhaseKind, Skipped, Stamp};
 use report::{GoOn, Origin, Status, StopReason, Verdict};
 
 #[test]
@@ -49,7 +49,7 @@ fn a_lower_p99_is_better_in_an_open_phase() {
     scene.phases = vec![(PhaseKind::Open, "paced".into())];
     let analysis = scene.film().analysis();
     assert_eq!(analysis.comparisons[0].verdict, Verdict::Better);
-    assert_eq!(analysis.phases[0].cells[0].latency[0].stamp, "response");
+    assert_eq!(analysis.phases[0].cells[0].latency[0].stamp, Stamp::Response);
 }
 
 #[test]

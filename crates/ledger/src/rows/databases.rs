@@ -6,6 +6,7 @@
 //! taken under, a rate in which orders that were rolled back count, and conditions that were never asked passing for
 //! conditions that hold.
 
+use super::committed::committed_words;
 use super::histogram::Stamp;
 use super::keys::{PhaseId, TrialId};
 
@@ -60,10 +61,22 @@ pub struct TransactionRow {
     pub limit_ns: u64,
 }
 
+committed_words! {
+    /// When a consistency condition was asked.
+    AskedAt {
+        /// Before the phase.
+        Before = "before",
+        /// After it.
+        After = "after",
+        /// After the database came back from a crash.
+        AfterCrash = "after crash",
+    }
+}
+
 /// One consistency condition, asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionRow {
-    /// "before" the phase, "after" it, "after crash".
+    /// A word of [`AskedAt`].
     pub moment: String,
     /// Its number in the published description, 1 to 12.
     pub condition: u32,
@@ -71,6 +84,13 @@ pub struct ConditionRow {
     pub says: String,
     /// Rows that break it; 0: it holds.
     pub found: u64,
+}
+
+impl ConditionRow {
+    /// When it was asked; `None`: a word that this version does not know.
+    pub fn asked_at(&self) -> Option<AskedAt> {
+        AskedAt::from_word(&self.moment)
+    }
 }
 
 /// Waits that are part of the service: for a lock, for the one writer.

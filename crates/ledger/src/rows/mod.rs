@@ -18,8 +18,8 @@ mod stack;
 
 pub(crate) use committed::committed_words;
 pub use databases::{
-    AnswerRow, BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, DecisionSupport, GrowthRow, LoadStep,
-    OrderEntry, RefreshRow, SpaceRow, StepHistogram, TransactionRow, WaitRow,
+    AnswerRow, AskedAt, BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, DecisionSupport, GrowthRow,
+    LoadStep, OrderEntry, RefreshRow, SpaceRow, StepHistogram, TransactionRow, WaitRow,
 };
 pub use facts::{FactName, FactType};
 pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
@@ -28,7 +28,7 @@ pub use host::HostRow;
 pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
 pub use keys::{PhaseId, TrialId};
 pub use measure::{Measure, Nature};
-pub use serving::{FileServing, LoadPoint, PointMeasure};
+pub use serving::{FileServing, LimitOf, LoadPoint, PointMeasure};
 pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
 
 use columns::{Columns, columns, decimal, no_meaning_at, optional};

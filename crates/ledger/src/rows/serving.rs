@@ -4,8 +4,19 @@
 //! limit lies between two points is computed by whoever reads. Prevents: a rate quoted without the response that was
 //! paid for it, and a load that was asked for passing for one that was done.
 
+use super::committed::committed_words;
 use super::databases::StepHistogram;
 use super::measure::Measure;
+
+committed_words! {
+    /// Which response a ramp's limit is of.
+    LimitOf {
+        /// The mean.
+        Mean = "mean",
+        /// The 99th percentile.
+        P99 = "p99",
+    }
+}
 
 /// File serving in one phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +39,7 @@ pub struct FileServing {
     pub warm_up_ns: u64,
     /// The response at which the ramp ends; `None`: it has no limit.
     pub limit_ns: Option<u64>,
-    /// Of which response: "mean" or "p99".
+    /// Of which response: a word of [`LimitOf`].
     pub limit_of: String,
     /// Of the rate asked for; a point below it ends the ramp.
     pub reached_share: f64,
@@ -66,6 +77,13 @@ pub struct PointMeasure {
     pub name: String,
     /// In its unit.
     pub value: f64,
+}
+
+impl FileServing {
+    /// Of which response the limit is; `None`: a word that this version does not know.
+    pub fn limited_response(&self) -> Option<LimitOf> {
+        LimitOf::from_word(&self.limit_of)
+    }
 }
 
 impl PointMeasure {

@@ -4,7 +4,8 @@
 //! that gives the seconds of the test.
 
 use crate::history::{Book, PhaseHead, Seen};
-use ledger::{Measure, PhaseKind};
+use crate::phase_kind::{EndedBy, kind_row};
+use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,7 +66,7 @@ impl Kept {
         (cuts > 0.0).then(|| Kept {
             phase: head.name.clone(),
             stack: stack.into(),
-            killed: head.kind == PhaseKind::Kill,
+            killed: kind_row(head.kind).ended_by == Some(EndedBy::Kill),
             cuts,
             unflushed: sum(Measure::CutsUnflushed),
             at_risk: runs.iter().any(at_risk),

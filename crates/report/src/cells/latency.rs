@@ -10,7 +10,7 @@ use crate::history::Seen;
 use hdrhistogram::Histogram;
 use ledger::{LedgerError, Stamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 
 /// Latency of one class of operation on one stack in one phase, in nanoseconds.
@@ -19,7 +19,9 @@ pub struct Latency {
     /// Class of operation.
     pub class: String,
     /// "service" (start to done) or "response" (due to done).
-    pub stamp: String,
+    #[serde(serialize_with = "stamp_in_words")]
+    #[schemars(with = "String")]
+    pub stamp: Stamp,
     /// Operations, all blocks together.
     pub count: u64,
     /// Half of the operations were faster.
@@ -32,6 +34,10 @@ pub struct Latency {
     pub p999_ns: Option<Figure>,
     /// The slowest.
     pub max_ns: Option<Figure>,
+}
+
+fn stamp_in_words<S: Serializer>(stamp: &Stamp, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(stamp.as_str())
 }
 
 /// All classes of a phase, by name, between these two stamps.
@@ -52,7 +58,7 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, Led
         let at = |of: fn(&Said) -> u64| Figure::of(blocks.iter().map(|block| Some(of(block) as f64)));
         found.push(Latency {
             class: class.into(),
-            stamp: stamp.as_str().into(),
+            stamp,
             count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
             p50_ns: at(|said| said.p50_ns),
             p95_ns: at(|said| said.p95_ns),

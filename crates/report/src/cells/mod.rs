@@ -25,14 +25,14 @@ pub(crate) mod stalls;
 
 use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Runs, Seen};
-use crate::phase_kind::kind_row;
+use crate::phase_kind::{kind_in_words, kind_row};
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::{BytesOfSet, Inflation, by_set};
 use instances::{InstanceFigures, instances};
 use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, of_stamp};
-use ledger::{LedgerError, Measure};
+use ledger::{LedgerError, Measure, PhaseKind};
 use load_curve::LoadCurve;
 use metric::Metric;
 use moves::{CopyFigures, RebalanceFigures};
@@ -51,7 +51,9 @@ pub struct PhaseReport {
     /// Name.
     pub name: String,
     /// Kind: "random", "open", "scan", "load" ...
-    pub kind: String,
+    #[serde(serialize_with = "kind_in_words")]
+    #[schemars(with = "String")]
+    pub kind: PhaseKind,
     /// Compared between stacks.
     pub ranked: bool,
     /// The primary metric.
@@ -181,7 +183,7 @@ pub(crate) fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport,
         .filter_map(|stack| in_phase(book, &stack.name, &head.name));
     Ok(PhaseReport {
         name: head.name.clone(),
-        kind: head.kind.as_str().into(),
+        kind: head.kind,
         ranked: head.ranked,
         metric: Metric::of(head.kind),
         cells,

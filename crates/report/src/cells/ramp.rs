@@ -5,7 +5,7 @@
 
 use crate::figures::over;
 use hdrhistogram::Histogram;
-use ledger::{FileServing, LedgerError, LoadPoint, Stamp, decode_histogram};
+use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, decode_histogram};
 
 /// What one run's ramp came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,9 +127,9 @@ impl PointOfRun {
         let (mean_ns, p99_ns) = (response.mean(), response.value_at_quantile(0.99) as f64);
         let served_ns = service.as_ref().map_or(mean_ns, |all| all.mean());
         let served_p99_ns = service.map_or(p99_ns, |all| all.value_at_quantile(0.99) as f64);
-        let (limited_ns, limited_sent_ns) = match serving.limit_of.as_str() {
-            "p99" => (p99_ns, served_p99_ns),
-            _ => (mean_ns, served_ns),
+        let (limited_ns, limited_sent_ns) = match serving.limited_response() {
+            Some(LimitOf::P99) => (p99_ns, served_p99_ns),
+            Some(LimitOf::Mean) | None => (mean_ns, served_ns),
         };
         let done_per_s = point.in_time as f64 / seconds;
         // Arrivals are drawn: a point is held to what fell due, not to the rate that was asked.

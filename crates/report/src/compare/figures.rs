@@ -45,7 +45,8 @@ fn phase(files: &[FileTaken], name: &str, left: &mut Vec<LeftOut>) -> Option<Pha
         let (one, other) = (label(*first), label(*nth));
         leave(format!(
             "of kind {} in {one}, and of kind {} in {other}",
-            of_first.kind, of.kind
+            of_first.kind.as_str(),
+            of.kind.as_str()
         ));
         return None;
     }
@@ -63,7 +64,7 @@ fn phase(files: &[FileTaken], name: &str, left: &mut Vec<LeftOut>) -> Option<Pha
     }
     Some(PhaseOfFiles {
         name: name.into(),
-        kind: of_first.kind.clone(),
+        kind: of_first.kind.as_str().into(),
         metric: of_first.metric,
         keys_that_differ: keys_that_differ(files, &[format!("phase.{name}.")], &NOT_THE_WORK),
         stacks: several,

@@ -7,7 +7,8 @@
 use crate::format::whole;
 use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Refused, Seen};
-use ledger::{Measure, PhaseKind, Seal};
+use crate::phase_kind::{EndedBy, kind_row};
+use ledger::{Measure, Seal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds that are not as they must be.
@@ -70,9 +71,9 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
     }
     let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
     let seen = book.seen(stack, phase).find(|seen| losing(seen))?;
-    Some(match seen.run.kind {
-        PhaseKind::Kill => "it lost data in a kill".to_string(),
-        _ => "it lost data in a power cut".to_string(),
+    Some(match kind_row(seen.run.kind).ended_by {
+        Some(EndedBy::Kill) => "it lost data in a kill".to_string(),
+        Some(EndedBy::PowerCut) | None => "it lost data in a power cut".to_string(),
     })
 }
 

@@ -11,6 +11,7 @@ use super::temporary;
 use super::verdicts::{legend, severity, tone};
 
 use crate::cells::PhaseReport;
+use crate::cells::metric::Metric;
 use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Column, Fold, Forms, Interval, Item, Name, Placed, Section, Stands, Table, column};
 use crate::grouped::{distinct, grouped};
@@ -191,8 +192,8 @@ fn figures(source: &Source<'_>) -> Option<Block> {
         });
     let unit = column("unit", "", |phase: &&PhaseReport| {
         let (head, unit, _) = primary(phase.metric);
-        Cell::text(match unit {
-            "response" => format!("{head} of {unit}"),
+        Cell::text(match phase.metric {
+            Metric::ResponseNsP99 => format!("{head} of {unit}"),
             _ => unit.into(),
         })
     });

@@ -27,7 +27,7 @@ pub(crate) struct FromFile {
 }
 
 /// Phase, stack, class, stamp.
-type Shown = (String, String, String, String);
+type Shown = (String, String, String, Stamp);
 
 struct Shape {
     counts: Vec<(u64, u64)>,
@@ -70,18 +70,13 @@ impl FromFile {
         let seen = self.book.valid(stack, &phase.name);
         let mut shapes = Vec::new();
         for latency in known {
-            let stamp = if latency.stamp == "response" {
-                Stamp::Response
-            } else {
-                Stamp::Service
-            };
-            shapes.extend(shape(phase, stack, stamp, latency, &seen)?);
+            shapes.extend(shape(phase, stack, latency, &seen)?);
         }
         // Work that falls due on a schedule: there service and response are two things.
         if phase.metric == Metric::ResponseNsP99 && !lean {
             let service = of_stamp(Stamp::Service, &seen)?;
             for latency in &service {
-                shapes.extend(shape(phase, stack, Stamp::Service, latency, &seen)?);
+                shapes.extend(shape(phase, stack, latency, &seen)?);
             }
             self.service.insert((phase.name.clone(), stack.into()), service);
         }
@@ -105,10 +100,8 @@ impl FromFile {
             .map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn distribution(&self, phase: &str, stack: &str, class: &str, stamp: &str) -> Option<Distribution> {
-        let shape = self
-            .shapes
-            .get(&(phase.into(), stack.into(), class.into(), stamp.into()))?;
+    pub(super) fn distribution(&self, phase: &str, stack: &str, class: &str, stamp: Stamp) -> Option<Distribution> {
+        let shape = self.shapes.get(&(phase.into(), stack.into(), class.into(), stamp))?;
         Some(Distribution {
             counts: shape.counts.clone(),
             quantiles: shape.quantiles,
@@ -125,11 +118,10 @@ impl FromFile {
 fn shape(
     phase: &PhaseReport,
     stack: &str,
-    stamp: Stamp,
     latency: &Latency,
     seen: &[&Seen],
 ) -> Result<Option<(Shown, Shape)>, ReportError> {
-    let Some(histogram) = whole(stamp, &latency.class, seen)? else {
+    let Some(histogram) = whole(latency.stamp, &latency.class, seen)? else {
         return Ok(None);
     };
     let part = |value: u64| (value.max(1) as f64).log10() * PARTS_A_DECADE;
@@ -145,12 +137,7 @@ fn shape(
         }
     }
     counts.push((histogram.max(), 0));
-    let key = (
-        phase.name.clone(),
-        stack.into(),
-        latency.class.clone(),
-        latency.stamp.clone(),
-    );
+    let key = (phase.name.clone(), stack.into(), latency.class.clone(), latency.stamp);
     let quantiles = [0.5, 0.99, 0.999].map(|q| histogram.value_at_quantile(q));
     Ok(Some((key, Shape { counts, quantiles })))
 }

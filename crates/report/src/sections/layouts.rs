@@ -11,6 +11,7 @@ use crate::cells::PhaseReport;
 use crate::document::{Block, Cell, Chart, Column, Fold, Form, Forms, Placed, Scatter, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, number, percent, whole};
+use crate::phase_kind::kind_row;
 use crate::stacks::layouts::{Layout, LayoutMoment, lost, place};
 
 /// Moments of a file that are shown where there is little room; of more, the first and the last.
@@ -175,7 +176,11 @@ fn scatters(source: &Source<'_>, rows: &[At<'_>], alone: bool) -> Vec<Scatter> {
 /// Average size of a device's read in scans, in the order of the phases.
 fn scans(source: &Source<'_>) -> Vec<String> {
     let analysis = source.analysis;
-    let scans: Vec<&PhaseReport> = analysis.phases.iter().filter(|phase| phase.kind == "scan").collect();
+    let scans: Vec<&PhaseReport> = analysis
+        .phases
+        .iter()
+        .filter(|phase| kind_row(phase.kind).is_scan)
+        .collect();
     if scans.len() > MOMENTS_MAX {
         return Vec::new();
     }

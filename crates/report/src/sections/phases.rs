@@ -18,6 +18,8 @@ use crate::check::Status;
 use crate::document::{Block, Cell, Column, Fold, Form, Forms, Part, Placed, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
+use crate::phase_kind::kind_row;
+use ledger::Stamp;
 
 /// Reasons of a stack that are listed; others differ in their figures.
 const REASONS_MAX: usize = 2;
@@ -137,8 +139,8 @@ fn reasons(phase: &PhaseReport) -> Vec<String> {
 /// Kind and blocks of a phase in words.
 fn about(phase: &PhaseReport) -> String {
     let mut parts = Vec::new();
-    if !phase.name.contains(&phase.kind) {
-        parts.push(format!("{} phase", phase.kind));
+    if !phase.name.contains(phase.kind.as_str()) {
+        parts.push(format!("{} phase", phase.kind.as_str()));
     }
     parts.extend(same_blocks(phase).map(|count| match count {
         1 => "1 block".into(),
@@ -185,7 +187,8 @@ fn long<'a>(head: &str, unit: &str, pick: impl Fn(&OfStack) -> Option<Figure> + 
 fn work(phase: &PhaseReport) -> Vec<Column<'_, OfStack>> {
     let (head, unit, form) = primary(phase.metric);
     let scheduled = phase.metric == Metric::ResponseNsP99;
-    let unsent = phase.kind == "open";
+    let kind = kind_row(phase.kind);
+    let unsent = kind.is_open && kind.is_random;
     let differ = same_blocks(phase).is_none();
     vec![
         column(head, unit, move |cell: &OfStack| Cell::unmarked(cell.primary, form)).compared(),
@@ -345,24 +348,22 @@ fn latencies(source: &Source<'_>, phase: &PhaseReport) -> Block {
             .map_or(&[][..], |file| file.service(&phase.name, &cell.stack));
         rows.extend(service.iter().map(|one| of(one, Forms::FULL_PAGE)));
     }
-    let unit = rows.first().map_or("service", |row| match row.latency.stamp.as_str() {
-        "response" => "response",
-        _ => "service",
-    });
-    let both = rows.iter().any(|row| row.latency.stamp != unit);
+    let stamp = rows.first().map_or(Stamp::Service, |row| row.latency.stamp);
+    let both = rows.iter().any(|row| row.latency.stamp != stamp);
+    let unit = if both { "" } else { stamp.as_str() };
     let quantile = |head: &str, pick: fn(&Latency) -> Option<Figure>| {
-        column(head, if both { "" } else { unit }, move |row: &Spread<'_>| {
+        column(head, unit, move |row: &Spread<'_>| {
             Cell::ranged(pick(row.latency), nanoseconds)
         })
     };
     let shape = |row: &Spread<'_>| {
         let file = source.file?;
-        file.distribution(&phase.name, row.stack, &row.latency.class, &row.latency.stamp)
+        file.distribution(&phase.name, row.stack, &row.latency.class, row.latency.stamp)
     };
     let columns = vec![
         column("operation", "", |row: &Spread<'_>| Cell::text(&row.latency.class)).of_words(),
         column("stamps", "", |row: &Spread<'_>| {
-            Cell::maybe(both.then_some(&row.latency.stamp))
+            Cell::maybe(both.then_some(row.latency.stamp.as_str()))
         })
         .of_words(),
         column("distribution", "", move |row| {

@@ -138,7 +138,7 @@ fn every_check(checks: &[Check], valid: usize) -> Block {
         })
         .of_words(),
         words("found", |check| &check.figure),
-        words("wanted", |check| &check.threshold),
+        words("wanted", Check::threshold_words),
         words("what to do", |check| {
             if check.status == Status::Valid {
                 ""

@@ -55,7 +55,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
         }
         for stack in &book.stacks {
             for rule in of_phase::RULES {
-                if let Take::Runs(take) = rule.take {
+                if let Take::Runs(take) | Take::Losses(take) = rule.take {
                     let taken = take(book, &stack.name, head).into_iter();
                     lines.extend(taken.map(|taken| rule.line(Some(&stack.name), phase, taken)));
                 }

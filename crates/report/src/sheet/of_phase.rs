@@ -326,7 +326,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "device errors",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Suspect,
         advice: "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): \
              retries are slow, and the disk below may be failing; a SCSI or SATA disk also counts harmless answers \
@@ -417,7 +417,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Invalid,
         advice: "this stack loses data that it acknowledged: do not use it like this; the events name what was lost",
-        take: Take::Runs(runs::lost),
+        take: Take::Losses(runs::lost),
         document: Some(Document {
             figure: "pages that came back wrong, also in a run that ended because of it; acknowledged work that a \
                  power cut or a kill lost; an answer to a question that is none, or that most runs or another user \
@@ -466,7 +466,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("0"),
         beyond: Status::Invalid,
         advice: "this stack lost data: do not use it; look into the kernel's log",
-        take: Take::Runs(runs::bad_pages),
+        take: Take::Losses(runs::bad_pages),
         document: None,
         traps: &[],
     },
@@ -475,7 +475,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("the answers of most runs"),
         beyond: Status::Invalid,
         advice: "this stack lost data: do not use it; look into the kernel's log",
-        take: Take::Runs(runs::wrong_answers),
+        take: Take::Losses(runs::wrong_answers),
         document: None,
         traps: &[],
     },

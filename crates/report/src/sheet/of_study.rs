@@ -10,7 +10,7 @@ use crate::check::Status;
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         subject: "modelled device",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Suspect,
         advice: "take it as a statement about the model, not about any hardware",
         take: Take::Study(whole::modelled),
@@ -24,7 +24,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "modelled device",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "take it as a statement about that model; it is never ranked with a stack on real devices",
         take: Take::Stack(whole::on_a_model),
@@ -48,7 +48,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "old ZFS",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "do not generalise to today's OpenZFS: use via = \"kernel\", or without files via = \"userspace\"",
         take: Take::Stack(whole::on_an_old_zfs),
@@ -62,7 +62,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "server's host",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "watch that host by other means meanwhile (`vmstat 1`, `iostat -x 1`), or let Assay start a server \
              on a stack of its own",
@@ -93,7 +93,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "guest's processors",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "compare CPU per operation, and the highest rates, only between stacks of this guest",
         take: Take::Study(whole::in_a_guest),
@@ -125,7 +125,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "planted disadvantage",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Suspect,
         advice: "take `inject` out of the study for a real comparison",
         take: Take::Stack(whole::planted),
@@ -139,7 +139,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "dropped blocks",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Suspect,
         advice: "see the reasons at the dropped blocks",
         take: Take::Study(whole::dropped),
@@ -235,7 +235,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "recorded looks",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Suspect,
         advice: "three causes: a stack left the ranking later and brought dropped blocks back, another version of \
              assay ran the study, or somebody edited the file. See what is not ranked, and compare the tool versions",
@@ -250,7 +250,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "older studies",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "report all of them: a verdict of the better of two is not protected. Where something is open, add \
              blocks to one of them (`assay run --extend FILE`)",
@@ -315,7 +315,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "device errors",
-        bound: Bound::Words("none"),
+        bound: Bound::None,
         beyond: Status::Note,
         advice: "look into the kernel's log after the run",
         take: Take::Study(place::errors_counted),

@@ -38,6 +38,8 @@ pub(crate) enum Bound {
     Least(f64),
     /// What holds or does not, in words.
     Words(&'static str),
+    /// Nothing: what the line names should not be there at all.
+    None,
     /// Something that only the study or the runs tell: it comes with the figure.
     WithFigure,
 }
@@ -70,6 +72,8 @@ pub(crate) enum Take {
     Phase(fn(&Book, &PhaseReport) -> Option<Taken>),
     /// For each stack in each phase, from all of its runs, also those that failed.
     Runs(fn(&Book, &str, &PhaseHead) -> Vec<Taken>),
+    /// The same, of data that were lost: whoever lost some may not be recommended without a word of it.
+    Losses(fn(&Book, &str, &PhaseHead) -> Vec<Taken>),
 }
 
 /// How a figure stands to the bound of its rule.
@@ -159,7 +163,7 @@ impl Rule {
             (Stands::Holds(holds), _) => *holds,
             (Stands::Share(share), Bound::Most(most)) => share <= most,
             (Stands::Share(share), Bound::Least(least)) => share >= least,
-            (Stands::Share(_), Bound::Words(_) | Bound::WithFigure) => {
+            (Stands::Share(_), Bound::Words(_) | Bound::None | Bound::WithFigure) => {
                 unreachable!("{}: a share without a bound", self.subject)
             }
         };
@@ -167,11 +171,12 @@ impl Rule {
     }
 
     /// What the figure is held against, in words.
-    fn wanted(&self) -> String {
+    fn wanted(&self) -> Option<String> {
         match self.bound {
-            Bound::Most(share) => format!("at most {}", percent(share)),
-            Bound::Least(share) => format!("at least {}", percent(share)),
-            Bound::Words(words) => words.into(),
+            Bound::Most(share) => Some(format!("at most {}", percent(share))),
+            Bound::Least(share) => Some(format!("at least {}", percent(share))),
+            Bound::Words(words) => Some(words.into()),
+            Bound::None => None,
             Bound::WithFigure => unreachable!("{}: a figure without its bound", self.subject),
         }
     }
@@ -184,8 +189,9 @@ impl Rule {
             phase: phase.map(str::to_string),
             status: self.status(&taken.stands),
             figure: taken.figure,
-            threshold: taken.bound.unwrap_or_else(|| self.wanted()),
+            threshold: taken.bound.or_else(|| self.wanted()),
             advice: taken.advice.unwrap_or(self.advice).into(),
+            is_loss: matches!(self.take, Take::Losses(_)),
         }
     }
 }

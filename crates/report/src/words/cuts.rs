@@ -6,8 +6,9 @@
 use crate::cells::kept::{Kept, kept};
 use crate::check::Status;
 use crate::format::{bytes, listed, whole};
-use crate::history::{Book, Seen};
-use ledger::{Measure, PhaseKind, Stack};
+use crate::history::{Book, PhaseHead, Seen};
+use crate::phase_kind::{EndedBy, kind_row};
+use ledger::{Measure, Stack};
 
 /// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which
 /// [`kill_words`] says.
@@ -223,14 +224,15 @@ impl Looked {
 
 /// Whether anybody looked that what these stacks acknowledge is kept: status and figure.
 pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
-    let phases = |kind: PhaseKind| {
-        let phases = book.phases.iter().filter(|phase| phase.kind == kind);
+    let phases = |end: EndedBy| {
+        let ended = |phase: &&PhaseHead| kind_row(phase.kind).ended_by == Some(end);
+        let phases = book.phases.iter().filter(ended);
         phases
             .map(|phase| phase.name.as_str())
             .collect::<Vec<_>>()
             .join(" and ")
     };
-    let (cut, killed) = (phases(PhaseKind::PowerCut), phases(PhaseKind::Kill));
+    let (cut, killed) = (phases(EndedBy::PowerCut), phases(EndedBy::Kill));
     if cut.is_empty() && killed.is_empty() {
         return (Status::Note, "not tested by this study".to_string());
     }

@@ -87,7 +87,7 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
 }
 
 fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
-    let bad = |c: &&crate::Check| c.subject == "data loss" && c.status == Status::Invalid;
+    let bad = |c: &&crate::Check| c.is_loss && c.status == Status::Invalid;
     let lost = analysis.checks.iter().filter(bad);
     distinct(lost.map(|check| check.stack.as_deref().unwrap_or("a stack")))
 }
