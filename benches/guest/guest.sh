@@ -65,17 +65,18 @@ own=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-guest.XXXXXX")
 guest=
 end() {
   # A second signal, such as `timeout` sends, must not end this half-way.
-  trap '' INT TERM
+  trap '' HUP INT QUIT TERM
+  # A signal may come before `guest` is set.
+  local said group=${guest:-${!:-}}
   # The guest's kernel begins a session of its own, and says where.
-  local said
   for said in "$own"/uml/*/pid; do
     [ ! -s "$said" ] || kill -KILL -- "-$(cat "$said")" 2>/dev/null || true
   done
-  [ -z "$guest" ] || kill -KILL -- "-$guest" 2>/dev/null || true
+  [ -z "$group" ] || kill -KILL -- "-$group" 2>/dev/null || true
   rm -rf "$own"
 }
 trap end EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT QUIT TERM
 mkdir -p "$out" "$own/out" "$own/uml"
 out=$(realpath "$out")
 if [ -n "$study" ]; then

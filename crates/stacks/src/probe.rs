@@ -109,9 +109,11 @@ fn volumes(kind: &'static str, (kernel_has_it, module): (bool, &str), parts: &[P
             true => parts.iter().map(|part| part.module).collect::<Vec<_>>().join(" or "),
             false => module.to_owned(),
         };
-        let cure = format!("modprobe {module}, or use a guest that has it: benches/guest/guest.sh STUDY");
         let is_lacking = has_none || !kernel_has_it;
-        is_lacking.then(|| (format!("this kernel has no {kind} (module {module})"), cure))
+        is_lacking.then(|| {
+            let reason = format!("this kernel has no {kind} (module {module})");
+            (reason, modules::cure(&module))
+        })
     };
     let found = obstacle().or_else(no_kernel).or_else(|| no_tool(program));
     let able = found.is_none();

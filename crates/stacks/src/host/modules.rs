@@ -23,6 +23,15 @@ pub(crate) fn are_listed() -> bool {
     LISTS.iter().any(|list| dir.join(list).exists())
 }
 
+/// Where the script of the guest is: in the source, and where the Debian package puts it.
+const GUEST: [&str; 2] = ["benches/guest", "/usr/share/assay/guest"];
+
+/// What to do where the kernel lacks a module.
+pub(crate) fn cure(module: &str) -> String {
+    let [source, package] = GUEST;
+    format!("modprobe {module}, or use a guest that has it: guest.sh STUDY (in {source} or {package})")
+}
+
 /// Whether a list names the module; both forms of list begin each line with its file.
 fn names(list: &str, name: &str) -> bool {
     let wanted = format!("/{name}.ko");
@@ -42,5 +51,16 @@ mod tests {
         assert!(names(loadable, "dm-raid") && names(loadable, "raid1"));
         assert!(!names(loadable, "raid456") && !names(loadable, "md-mod") && !names(loadable, "raid"));
         assert!(names("kernel/drivers/md/dm-mod.ko\n", "dm-mod"));
+    }
+
+    #[test]
+    fn the_script_of_the_guest_is_where_the_cure_says() {
+        let above = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let [source, package] = GUEST;
+        assert!(above.join(source).join("guest.sh").is_file());
+        let packaged = std::fs::read_to_string(above.join("crates/assay/Cargo.toml")).expect("what is packaged");
+        let line = format!("[\"../../{source}/*.sh\", \"{}/\"", package.trim_start_matches('/'));
+        assert!(packaged.contains(&line), "{line}");
+        assert!(GUEST.iter().all(|place| cure("nfsd").contains(place)));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Takes nothing, touches nothing. Prevents: a study of file serving that fails when its stacks have been built.
 
+use crate::host::modules;
 use crate::probe;
 use crate::tool;
 use plan::FileServer;
@@ -75,18 +76,15 @@ fn lack_of_ganesha() -> Option<(String, String)> {
     })
 }
 
-/// The kernel's server shows its settings as a file system of this name.
+/// The kernel's server shows its settings as a file system of this name, which is its module's, too.
 const KERNEL_FILE_SYSTEM: &str = "nfsd";
 
 /// Why the kernel's server cannot be started, and the cure.
 fn lack_of_kernel() -> Option<(String, String)> {
     let no_kernel = || {
         (!probe::kernel_has(KERNEL_FILE_SYSTEM)).then(|| {
-            let cure = "modprobe nfsd, or use a guest that has it: benches/guest/guest.sh STUDY";
-            (
-                "this kernel has no NFS server (module nfsd)".to_owned(),
-                cure.to_owned(),
-            )
+            let reason = format!("this kernel has no NFS server (module {KERNEL_FILE_SYSTEM})");
+            (reason, modules::cure(KERNEL_FILE_SYSTEM))
         })
     };
     probe::obstacle()

@@ -3,7 +3,7 @@
 //!
 //! Takes a [`Built`] stack and LUNs by their number in the data's set; does what an administrator would: `pvmove`,
 //! `lvconvert --repair`, `mdadm --replace`, `mdadm --add`. Prevents: a volume whose new LUN is measured before it holds
-//! anything.
+//! anything, and a wait of hours for one that will never hold all.
 
 use super::commands::{PATIENCE, RESYNC_LIMIT, on_array, tool, words};
 use super::health::{is_faulty, is_in_sync};
@@ -234,10 +234,11 @@ impl Exchange<'_> {
         let args = words(&["--repair", &volume, &argument(&step.new)]);
         lvm::command("lvconvert", args, &self.volume.paths()).run(Some(self.run))?;
         let mapping = lvm::mapping(&self.volume.uuid);
+        let mut lost = Twice::default();
         self.until(far, || {
             let status = lvm::status(&mapping)?;
             let status = status.ok_or_else(|| self.failed("look at", io::Error::other("it is no mirror")))?;
-            Ok((status.is_in_step(), status.in_step))
+            Ok((is_repaired(&status, &step.new, &mut lost)?, status.in_step))
         })
     }
 
@@ -246,10 +247,11 @@ impl Exchange<'_> {
         let (array, new) = (self.array()?, argument(&step.new));
         self.mdadm(&array, &["--add", &new])?;
         self.mdadm(&array, &["--replace", &argument(&step.old), "--with", &new])?;
+        let mut left = Twice::default();
         let all = self.until(far, || {
             let kernel = mapped::here();
-            must_take(kernel, &array, &step.new)?;
-            Ok((is_replaced(kernel, &array, step), sync_of(kernel, &array)))
+            let is_done = is_replaced(kernel, &array, step, &mut left)?;
+            Ok((is_done, sync_of(kernel, &array)))
         })?;
         if all {
             self.remove(&array, &step.old)?;
@@ -260,19 +262,18 @@ impl Exchange<'_> {
         Ok(all)
     }
 
-    /// The kernel makes the new LUN from the others.
+    /// The kernel makes the new LUN from the others, of which more may be missing.
     fn rebuild(&self, step: &Step, far: &mut dyn FnMut(Completed) -> bool) -> Result<bool, StackError> {
         let array = self.array()?;
         if mapped::here().state_in(&array, &step.old).is_some() {
             self.remove(&array, &step.old)?;
         }
         self.mdadm(&array, &["--add", &argument(&step.new)])?;
+        let mut left = Twice::default();
         self.until(far, || {
             let kernel = mapped::here();
-            must_take(kernel, &array, &step.new)?;
-            let missing = kernel.of_array(&array, "degraded").and_then(|text| number(&text));
-            let missing = missing.map_err(|e| self.failed("look at", e))?;
-            Ok((missing == 0, sync_of(kernel, &array)))
+            let is_done = holds_all(kernel, &array, &step.new, &mut left)?;
+            Ok((is_done, sync_of(kernel, &array)))
         })
     }
 
@@ -317,24 +318,48 @@ impl Exchange<'_> {
     }
 }
 
-/// A new LUN that the array has given up will never hold all of it: nobody waits for that.
-fn must_take(kernel: Kernel<'_>, array: &Path, new: &Path) -> Result<(), StackError> {
-    match kernel.state_in(array, new) {
-        Some(state) if is_faulty(&state) => {
-            let why = io::Error::other("the array has given it up");
-            Err(StackError::path("copy to", new, why, "see the kernel log (dmesg)"))
-        }
-        _ => Ok(()),
+/// What two looks on end find. What is there for a moment, such as a name that the kernel just gives, ends nothing.
+#[derive(Default)]
+struct Twice {
+    before: bool,
+}
+
+impl Twice {
+    /// Whether this look finds it, and the one before did.
+    fn is_found(&mut self, now: bool) -> bool {
+        std::mem::replace(&mut self.before, now) && now
+    }
+}
+
+fn given_up(new: &Path, why: &'static str) -> StackError {
+    StackError::path("copy to", new, io::Error::other(why), "see the kernel log (dmesg)")
+}
+
+/// Whether both copies of a mirror are the same. It never comes to that where one is lost, be it the new one or the
+/// other: nobody waits for that.
+fn is_repaired(status: &RaidStatus, new: &Path, lost: &mut Twice) -> Result<bool, StackError> {
+    if lost.is_found(status.lost > 0) {
+        return Err(given_up(new, "the mirror has lost a copy meanwhile"));
+    }
+    Ok(status.is_in_step())
+}
+
+/// Whether a LUN that was added to an array holds all that it is to hold. One that the array has given up, or that has
+/// left it, never will: nobody waits for that.
+fn holds_all(kernel: Kernel<'_>, array: &Path, new: &Path, left: &mut Twice) -> Result<bool, StackError> {
+    let state = kernel.state_in(array, new);
+    let has_left = left.is_found(state.is_none());
+    match state {
+        Some(state) if is_faulty(&state) => Err(given_up(new, "the array has given it up")),
+        None if has_left => Err(given_up(new, "it has left the array")),
+        state => Ok(state.is_some_and(|state| is_in_sync(&state))),
     }
 }
 
 /// The old LUN has left, and the new one holds all of it: an old one that fails half-way leaves, too.
-fn is_replaced(kernel: Kernel<'_>, array: &Path, step: &Step) -> bool {
-    let has_left = Way::in_array(kernel.state_in(array, &step.old).as_deref()) == Way::MadeAnew;
-    has_left
-        && kernel
-            .state_in(array, &step.new)
-            .is_some_and(|state| is_in_sync(&state))
+fn is_replaced(kernel: Kernel<'_>, array: &Path, step: &Step, left: &mut Twice) -> Result<bool, StackError> {
+    let old_has_left = Way::in_array(kernel.state_in(array, &step.old).as_deref()) == Way::MadeAnew;
+    Ok(holds_all(kernel, array, &step.new, left)? && old_has_left)
 }
 
 /// How far the kernel is with an array; nothing before it begins.
@@ -365,7 +390,7 @@ fn works(status: &RaidStatus, copies: &[Vec<OsString>], lun: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::volume::recorded::{Scene, UUID};
+    use crate::volume::recorded::{Root, Scene, UUID};
     use crate::volume::said::raid_status;
 
     #[test]
@@ -422,7 +447,7 @@ mod tests {
                 way: Way::Moved,
                 bytes: 0,
             };
-            is_replaced(root.kernel(), &root.array(), &step)
+            is_replaced(root.kernel(), &root.array(), &step, &mut Twice::default()).expect("the new one is in it")
         };
         assert!(!is_done("md-raid1-replace", "ubdb", "ubde"), "under way");
         assert!(is_done("md-raid1-replaced", "ubdb", "ubde"));
@@ -432,15 +457,71 @@ mod tests {
         );
     }
 
+    /// What the second of two looks at a LUN finds, which was added before both.
+    fn looked_twice(root: &Root, new: &str) -> Result<bool, String> {
+        let mut left = Twice::default();
+        let mut look = || holds_all(root.kernel(), &root.array(), &root.lun(new), &mut left);
+        let _ = look();
+        look().map_err(|e| e.to_string())
+    }
+
     #[test]
-    fn a_new_lun_that_the_array_has_given_up_is_not_waited_for() {
-        let taken = |scene: &str, lun: &str| {
-            let root = Scene::of(scene).laid_out();
-            must_take(root.kernel(), &root.array(), &root.lun(lun)).is_ok()
+    fn a_new_lun_that_holds_all_is_not_waited_for_though_another_one_is_missing() {
+        let root = Scene::of("md-raid1-replaced").laid_out();
+        assert_eq!(looked_twice(&root, "ubde"), Ok(true));
+        root.put("sys/block/md127/md/degraded", "1\n");
+        assert_eq!(looked_twice(&root, "ubde"), Ok(true));
+        for (scene, new) in [
+            ("md-raid1-recover", "ubdb"),
+            ("md-raid5-recover", "ubdb"),
+            ("md-raid1-replace", "ubde"),
+        ] {
+            assert_eq!(looked_twice(&Scene::of(scene).laid_out(), new), Ok(false), "{scene}");
+        }
+    }
+
+    #[test]
+    fn a_new_lun_that_the_array_has_given_up_or_that_has_left_it_is_not_waited_for() {
+        for (scene, lun, why) in [
+            ("md-raid1-write-error", "loop0", "the array has given it up"),
+            ("md-raid1-removed", "ubdc", "it has left the array"),
+            ("md-raid5-removed", "ubdc", "it has left the array"),
+        ] {
+            let said = looked_twice(&Scene::of(scene).laid_out(), lun).expect_err(scene);
+            assert!(said.contains(lun) && said.contains(why), "{scene}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_lun_that_the_kernel_does_not_name_for_a_moment_has_not_left() {
+        let root = Scene::of("md-raid1-recover").laid_out();
+        let mut left = Twice::default();
+        let mut look = || holds_all(root.kernel(), &root.array(), &root.lun("ubdb"), &mut left);
+        let dir = root.at("sys/block/md127/md/dev-ubdb");
+        for _ in 0..2 {
+            std::fs::remove_dir_all(&dir).expect("removed");
+            assert!(matches!(look(), Ok(false)), "once");
+            root.put("sys/block/md127/md/dev-ubdb/state", "spare\n");
+            assert!(matches!(look(), Ok(false)), "it is there again");
+        }
+        root.put("sys/block/md127/md/dev-ubdb/state", "in_sync\n");
+        assert!(matches!(look(), Ok(true)));
+    }
+
+    #[test]
+    fn a_mirror_that_loses_a_copy_while_it_is_repaired_is_not_waited_for() {
+        let statuses = |scene: &str| -> Vec<RaidStatus> {
+            let said = Scene::of(scene).status("data");
+            said.iter().map(|said| raid_status(said).expect("a raid")).collect()
         };
-        assert!(taken("md-raid1-replace", "ubde") && taken("md-raid1-recover", "ubdb"));
-        assert!(taken("md-raid1-replaced", "ubde"), "it holds all");
-        assert!(!taken("md-raid1-write-error", "loop0"));
+        let (repaired, lost) = (statuses("lvm-raid1-repair"), statuses("lvm-raid1-lost")[0]);
+        let mut seen = Twice::default();
+        let mut look = |status: &RaidStatus| is_repaired(status, Path::new("/dev/ubdd"), &mut seen);
+        assert!(matches!(look(&repaired[0]), Ok(false)), "under way");
+        assert!(matches!(look(&lost), Ok(false)), "once");
+        let said = look(&lost).expect_err("it never comes in step").to_string();
+        assert!(said.contains("/dev/ubdd") && said.contains("has lost a copy"), "{said}");
+        assert!(matches!(look(&repaired[repaired.len() - 1]), Ok(true)), "over");
     }
 
     #[test]

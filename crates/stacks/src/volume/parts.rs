@@ -46,12 +46,6 @@ impl Part {
     fn why(&self) -> String {
         format!("this kernel has no module {}, which {} takes", self.module, self.key)
     }
-
-    /// What to do where it is missing.
-    fn cure(&self) -> String {
-        let module = self.module;
-        format!("modprobe {module}, or use a guest that has it: benches/guest/guest.sh STUDY")
-    }
 }
 
 /// Why the kernel can't make the volume of such a stack, and the cure; `None`: it can, or the stack has no volume.
@@ -61,7 +55,7 @@ pub fn volume_unable(kind: &StackKind) -> Option<(String, String)> {
 
 fn unable(volume: &Volume, is_there: &dyn Fn(&Part) -> bool) -> Option<(String, String)> {
     let missing = taken(volume).into_iter().find(|part| !is_there(part))?;
-    Some((missing.why(), missing.cure()))
+    Some((missing.why(), modules::cure(missing.module)))
 }
 
 /// Those that a volume takes.
@@ -161,7 +155,7 @@ mod tests {
     /// Of a volume that takes two modules the other one is missed then.
     fn alone(volume: &Volume, module: &str) -> Option<(String, String)> {
         let other = taken(volume).into_iter().find(|part| part.module != module)?;
-        Some((other.why(), other.cure()))
+        Some((other.why(), modules::cure(other.module)))
     }
 
     #[test]
