@@ -84,7 +84,11 @@ impl Host {
     ///
     /// # Errors
     /// No wire; a world that is not the launcher's; a host that says nonsense of itself.
-    pub fn join_by<W: Wire>(
+    #[cfg_attr(
+        not(any(test, feature = "mpi")),
+        expect(dead_code, reason = "without MPI nobody joins, and all of it compiles")
+    )]
+    pub(crate) fn join_by<W: Wire>(
         joining: Joining,
         connect: impl FnOnce() -> Result<W, HostsError> + Send + 'static,
     ) -> Result<Host, HostsError> {

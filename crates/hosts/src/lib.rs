@@ -63,4 +63,3 @@ pub use note::{Assembly, MESSAGE_MAX, NOTE_MAX, Note, NoteError, Piece};
 pub use offset::{Exchange, Offset, OverPhase, Reading};
 pub use watchdog::{LastAct, Patience, Undone};
 pub use window::{Window, overlap};
-pub use wire::{Memory, Wire, in_memory};

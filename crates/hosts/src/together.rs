@@ -1,9 +1,58 @@
 //! Ranks in memory: all that ranks say to each other, without MPI. Nobody but these tests may join ranks without MPI.
 
-use crate::{HasMpi, Host, HostsError, Joining, Launcher, LauncherKind, Memory, Patience, Undone, Wire, in_memory};
+use crate::wire::Wire;
+use crate::{HasMpi, Host, HostsError, Joining, Launcher, LauncherKind, Patience, Undone};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
+
+/// Ranks of one process.
+#[derive(Debug)]
+struct Memory {
+    rank: u32,
+    to: Vec<Sender<(u32, Vec<u8>)>>,
+    from: Receiver<(u32, Vec<u8>)>,
+}
+
+/// So many ranks in memory.
+fn in_memory(size: u32) -> Vec<Memory> {
+    let (to, from): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+    let one = |(rank, from)| Memory {
+        rank,
+        to: to.clone(),
+        from,
+    };
+    (0..).zip(from).map(one).collect()
+}
+
+impl Wire for Memory {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.to.len() as u32
+    }
+
+    fn name(&self) -> String {
+        "memory".to_string()
+    }
+
+    fn take(&self, most: usize) -> Option<(u32, Vec<u8>)> {
+        let (rank, mut bytes) = self.from.try_recv().ok()?;
+        if bytes.len() > most {
+            bytes.clear();
+        }
+        Some((rank, bytes))
+    }
+
+    fn send(&self, to: u32, bytes: &[u8], _: &mut dyn FnMut()) {
+        if let Some(to) = self.to.get(to as usize) {
+            let _ = to.send((self.rank, bytes.to_vec()));
+        }
+    }
+}
 
 fn launcher(rank: u32, size: u32) -> Launcher {
     Launcher {

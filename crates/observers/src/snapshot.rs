@@ -34,7 +34,8 @@ pub struct Snapshot {
     pub cpu: SystemCpu,
     /// Processors that this process and what it starts may run on; `None` where it is not told.
     pub affinity: Option<Affinity>,
-    /// CPU time of kernel threads; `None` where none can be seen (another PID namespace).
+    /// CPU time of kernel threads; `None` where none can be seen (another PID namespace), and where nobody
+    /// [opened](Self::opening) or [closed](Self::closing) an interval.
     pub kernel_threads: Option<Vec<KernelThread>>,
     /// This process.
     pub own: Option<OwnCounters>,
@@ -51,49 +52,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be
-    /// read.
+    /// Looks at the running kernel, and at no task of it: also in the middle of what others measure. Fails if a device
+    /// is not there, or `/proc/stat` and `/proc/diskstats` cannot be read.
     pub fn take(devices: &[String]) -> Result<Self, ObserveError> {
         Self::take_in(&Root::live(), devices)
     }
 
     /// [`take`](Self::take) from given roots.
     pub fn take_in(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
-        Self::walked_first(root, &Tasks::read_in(root), devices)
-    }
-
-    /// The beginning of an interval: tasks that were just read come before the counters.
-    pub fn opening(tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
-        Self::walked_first(&Root::live(), tasks, devices)
-    }
-
-    /// The end of an interval: the counters come before the tasks, which are read for others who look at them too.
-    pub fn closing(devices: &[String]) -> Result<(Self, Tasks), ObserveError> {
-        let root = Root::live();
-        let mut snapshot = Self::counters(&root, devices)?;
-        let tasks = Tasks::read_in(&root);
-        snapshot.add_threads(&root, &tasks);
-        Ok((snapshot, tasks))
-    }
-
-    fn walked_first(root: &Root, tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
-        let began = own::thread_cpu_ns();
-        let threads = kernel_threads::read(root, tasks);
-        let walked = own::thread_cpu_ns().saturating_sub(began);
-        let mut snapshot = Self::counters(root, devices)?;
-        snapshot.kernel_threads = threads;
-        snapshot.walk_cpu_ns = tasks.cost_cpu_ns + walked;
-        Ok(snapshot)
-    }
-
-    fn add_threads(&mut self, root: &Root, tasks: &Tasks) {
-        let began = own::thread_cpu_ns();
-        self.kernel_threads = kernel_threads::read(root, tasks);
-        self.walk_cpu_ns = tasks.cost_cpu_ns + own::thread_cpu_ns().saturating_sub(began);
-    }
-
-    /// All but the threads of the kernel.
-    fn counters(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
         let cpu_begin = own::thread_cpu_ns();
         let begin = own::monotonic_ns();
         let cgroup = cgroup::own(root);
@@ -117,6 +83,37 @@ impl Snapshot {
             cost_cpu_ns: own::thread_cpu_ns().saturating_sub(cpu_begin),
             walk_cpu_ns: 0,
         })
+    }
+
+    /// The beginning of an interval: tasks that were just read come before the counters.
+    pub fn opening(tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+        Self::opening_in(&Root::live(), tasks, devices)
+    }
+
+    /// [`opening`](Self::opening) from given roots.
+    pub fn opening_in(root: &Root, tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+        let began = own::thread_cpu_ns();
+        let threads = kernel_threads::read(root, tasks);
+        let walked = own::thread_cpu_ns().saturating_sub(began);
+        let mut snapshot = Self::take_in(root, devices)?;
+        snapshot.kernel_threads = threads;
+        snapshot.walk_cpu_ns = tasks.cost_cpu_ns + walked;
+        Ok(snapshot)
+    }
+
+    /// The end of an interval: the counters come before the tasks, which are read for others who look at them too.
+    pub fn closing(devices: &[String]) -> Result<(Self, Tasks), ObserveError> {
+        let root = Root::live();
+        let mut snapshot = Self::take_in(&root, devices)?;
+        let tasks = Tasks::read_in(&root);
+        snapshot.add_threads(&root, &tasks);
+        Ok((snapshot, tasks))
+    }
+
+    fn add_threads(&mut self, root: &Root, tasks: &Tasks) {
+        let began = own::thread_cpu_ns();
+        self.kernel_threads = kernel_threads::read(root, tasks);
+        self.walk_cpu_ns = tasks.cost_cpu_ns + own::thread_cpu_ns().saturating_sub(began);
     }
 }
 

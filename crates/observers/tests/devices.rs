@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use observers::{Backing, BlockEvent, BlockTrace, ObserveError, Snapshot, lineage, quiet, syncfs, wait_idle};
+use observers::{Backing, BlockEvent, BlockTrace, ObserveError, Snapshot, Tasks, lineage, quiet, syncfs, wait_idle};
 
 /// Says why and skips; under `CI=true` a tool that `./test` installs must be there.
 macro_rules! need {
@@ -133,9 +133,10 @@ fn a_loop_device_stands_on_what_its_file_stands_on() {
 
     // What is read from the loop device is read below it, and both say the same.
     let devices = found.devices();
-    let before = Snapshot::take(&devices).expect("they exist");
+    let before = Snapshot::opening(&Tasks::read(), &devices).expect("they exist");
     read_direct(&made.device, 256);
-    let delta = Snapshot::take(&devices).expect("they exist").since(&before);
+    let (now, _) = Snapshot::closing(&devices).expect("they exist");
+    let delta = now.since(&before);
     let top = delta.devices[&made.name()];
     assert_eq!((top.reads, top.read_bytes), (256, 256 * 8192));
     let bottom: u64 = found.lowest.iter().map(|name| delta.devices[name].read_bytes).sum();

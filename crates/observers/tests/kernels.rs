@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use observers::{
-    Backing, CgroupVersion, Discards, Flushes, Limit, Lineage, Place, Root, Snapshot, device_facts_in, host_facts_in,
-    lineage_in,
+    Backing, CgroupVersion, Discards, Flushes, Limit, Lineage, Place, Root, Snapshot, Tasks, device_facts_in,
+    host_facts_in, lineage_in,
 };
 
 const OLD: &str = "linux-3.10-lvm-cgroup1";
@@ -73,7 +73,8 @@ fn levels(found: &Lineage) -> Vec<Vec<&str>> {
 
 fn take(tree: &str, devices: &[&str]) -> Snapshot {
     let devices: Vec<String> = devices.iter().map(|name| (*name).to_owned()).collect();
-    Snapshot::take_in(&root(tree), &devices).expect("the tree is whole")
+    let root = root(tree);
+    Snapshot::opening_in(&root, &Tasks::read_in(&root), &devices).expect("the tree is whole")
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use observers::{Backing, Snapshot, Watch, device_facts, host_facts, lineage, quiet, syncfs, wait_idle};
+use observers::{Backing, Snapshot, Tasks, Watch, device_facts, host_facts, lineage, quiet, syncfs, wait_idle};
 
 /// Devices under the directory for temporary files; `None`, said aloud, where they cannot be seen (a container).
 fn devices_below(dir: &Path) -> Option<Vec<String>> {
@@ -98,6 +98,17 @@ fn own_work_is_own_time_and_the_machines_time() {
     assert!((0.0..1.0).contains(&share), "{share}");
     assert!(delta.elapsed_ns >= 300_000_000);
     assert!(delta.cost_cpu_ns > 0, "looking costs something");
+}
+
+#[test]
+fn a_look_between_begin_and_end_walks_through_no_tasks() {
+    let begin = Snapshot::opening(&Tasks::read(), &[]).expect("/proc is there");
+    let between = Snapshot::take(&[]).expect("/proc is there");
+    let (end, tasks) = Snapshot::closing(&[]).expect("/proc is there");
+    assert!(begin.walk_cpu_ns > 0 && end.walk_cpu_ns >= tasks.cost_cpu_ns && tasks.cost_cpu_ns > 0);
+    assert_eq!((between.walk_cpu_ns, &between.kernel_threads), (0, &None));
+    assert!(between.since(&begin).kernel_threads.is_none());
+    assert!(begin.at_ns < between.at_ns && between.at_ns < end.at_ns);
 }
 
 #[test]

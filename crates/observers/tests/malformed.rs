@@ -6,7 +6,7 @@ use std::path::Path;
 
 use observers::{
     Cgroup, CgroupVersion, DeviceCounters, Limit, Memory, ObserveError, OwnIo, Place, Root, Snapshot, Stall, SystemCpu,
-    VmCounters, device_facts_in, host_facts_in, lineage_in,
+    Tasks, VmCounters, device_facts_in, host_facts_in, lineage_in,
 };
 use proptest::prelude::*;
 
@@ -27,6 +27,11 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     }
     let root = Root::at(dir.path(), look);
     (dir, root)
+}
+
+/// With the tasks.
+fn opening(root: &Root, devices: &[String]) -> Result<Snapshot, ObserveError> {
+    Snapshot::opening_in(root, &Tasks::read_in(root), devices)
 }
 
 const CPU: &str = "cpu 1 2 3 4 5 6 7 8\n";
@@ -61,7 +66,7 @@ fn another_devices_odd_line_does_not_matter() {
 #[test]
 fn a_bare_kernel_gives_none_and_never_zero() {
     let (_dir, root) = tree(&[("proc/stat", CPU)]);
-    let first = Snapshot::take_in(&root, &[]).expect("all else is optional");
+    let first = opening(&root, &[]).expect("all else is optional");
     assert_eq!(
         (&first.kernel_threads, first.own, first.own_io, first.memory, first.vm),
         (&None, None, None, None, None)
@@ -112,8 +117,8 @@ fn threads_that_came_and_went_are_told_apart() {
         ("proc/7/schedstat", "400 0 0\n"),
     ];
     let ((_a, early), (_b, late)) = (tree(&one), tree(&two));
-    let early = Snapshot::take_in(&early, &[]).expect("whole");
-    let delta = Snapshot::take_in(&late, &[])
+    let early = opening(&early, &[]).expect("whole");
+    let delta = opening(&late, &[])
         .expect("whole")
         .since(&early)
         .kernel_threads
@@ -176,8 +181,8 @@ proptest! {
                 ("sys/class/block/sda/size", text),
                 ("sys/class/block/sda/queue/scheduler", text),
             ]);
-            let _ = Snapshot::take_in(&root, &["sda".to_owned()]);
-            let _ = Snapshot::take_in(&root, &[]);
+            let _ = opening(&root, &["sda".to_owned()]);
+            let _ = opening(&root, &[]);
             let _ = lineage_in(&root, Path::new("/data"));
             let _ = lineage_in(&root, Path::new("/dev/sda"));
             let _ = host_facts_in(&root);
