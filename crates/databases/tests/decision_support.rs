@@ -102,6 +102,56 @@ fn lite(dir: &tempfile::TempDir, scale: Scale) -> sqlite::Place {
     place
 }
 
+/// The tables, loaded once, on a volume of our VFS and in a file of the operating system.
+#[test]
+fn copied_tables_are_those_that_were_loaded() {
+    let dir = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let loaded = lite_without_journal(&dir.path().join("loaded"));
+    // Connections with other settings write to the file of the first.
+    let kept = dir.path().join("kept");
+    std::fs::copy(dir.path().join("loaded"), &kept).unwrap();
+    let image = sqlite::Image::of(std::fs::File::open(&kept).unwrap()).unwrap();
+    std::fs::remove_file(&kept).unwrap();
+    let files = sqlite::DirectFiles::claim(&dir.path().join("direct")).unwrap();
+    let volume = files.create(&targets::PsyncPort::open, 2, sqlite::VolumeSpec::default(), 7);
+    let on_volume = sqlite::Place::on(Arc::new(volume.unwrap())).unwrap();
+    let buffered = sqlite::Place::buffered(&dir.path().join("buffered"));
+    let sums = |place: &sqlite::Place| {
+        let session = place.connect(&sqlite::Settings::default()).unwrap();
+        Table::ALL.map(|table| sqlite::decision_support_checksums(&session, table).unwrap())
+    };
+    let expected = sums(&loaded);
+    for place in [&on_volume, &buffered] {
+        image.copy_into(place, &AtomicBool::new(false)).unwrap();
+        assert_eq!(sums(place), expected);
+        let session = place.connect(&sqlite::Settings::default()).unwrap();
+        assert_eq!(session.integrity().unwrap(), "ok");
+        session.sql().execute_batch("DELETE FROM region").unwrap();
+        drop(session);
+        let there = image.copy_into(place, &AtomicBool::new(false)).unwrap_err();
+        assert!(there.to_string().contains("empty place"), "{there}");
+    }
+    assert_eq!(
+        sums(&loaded),
+        expected,
+        "a copy shares nothing with what it was copied from"
+    );
+}
+
+fn lite_without_journal(path: &std::path::Path) -> sqlite::Place {
+    let place = sqlite::Place::buffered(path);
+    let settings = sqlite::Settings {
+        journal: sqlite::Journal::Off,
+        ..sqlite::Settings::default()
+    };
+    let session = place.connect(&settings).unwrap();
+    sqlite::load_decision_support(&session, small(), &Threaded).unwrap();
+    place
+}
+
 fn ask_lite(place: &sqlite::Place, users: Vec<Vec<Ask>>, text: Text, limit: Duration) -> Answered {
     let sessions = users
         .iter()

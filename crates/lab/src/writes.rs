@@ -59,7 +59,7 @@ impl Writes {
         add(
             &mut writes.directories,
             work,
-            "mount points, and what services and pools keep",
+            "mount points, what services and pools keep, and tables that are copied",
         );
         writes.luns(study);
         for stack in &study.stacks {

@@ -91,7 +91,7 @@ fn real_rate(dir: &Path, model: Box<dyn DeviceModel>, load: Load) -> (f64, f64) 
         Served::start(options).unwrap()
     });
     let served = hardware.join().unwrap();
-    served.warm(LUN_BYTES);
+    served.warm(LUN_BYTES).unwrap();
     let device = attach_served(&served.path(0)).unwrap();
     let next = AtomicU64::new(0);
     let ended = AtomicU64::new(0);

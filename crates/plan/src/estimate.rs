@@ -46,6 +46,8 @@ pub struct Estimate {
     pub data_bytes: Option<u64>,
     /// Bytes written before the phases of a trial: LUN files in full, data, redo log; of the stack that writes most.
     pub written_bytes_per_trial: u64,
+    /// Time before the first block, nanoseconds: tables that are loaded once and copied.
+    pub once_ns: u64,
     /// Time of a block, nanoseconds: the phases, and for real stacks filling, loading and handling.
     pub block_ns: u64,
 }
@@ -53,7 +55,8 @@ pub struct Estimate {
 impl Estimate {
     /// Time of `blocks` blocks, nanoseconds.
     pub fn study_ns(&self, blocks: u32) -> u64 {
-        self.block_ns.saturating_mul(u64::from(blocks))
+        self.once_ns
+            .saturating_add(self.block_ns.saturating_mul(u64::from(blocks)))
     }
 
     /// Blocks that are planned before the first is run: those the study asks for, or the even number from 4 to 12 that
@@ -62,7 +65,7 @@ impl Estimate {
         if let Some(blocks) = study.blocks {
             return blocks;
         }
-        let fit = study.time_limit.0 / self.block_ns.max(1) / 2 * 2;
+        let fit = study.time_limit.0.saturating_sub(self.once_ns) / self.block_ns.max(1) / 2 * 2;
         let most = if study.fill_time { MOST_BLOCKS } else { USUAL_BLOCKS };
         u32::try_from(fit).unwrap_or(most).clamp(fewest_blocks(study), most)
     }
@@ -152,7 +155,8 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
             Some(_) => 0,
             None => HANDLING_NS
                 .saturating_add(moving_ns(*bytes, load_bytes_per_second))
-                .saturating_add(sql::load_ns(study, stack)),
+                .saturating_add(sql::load_ns(study, stack))
+                .saturating_add(moving_ns(sql::copied_bytes(study, stack), load_bytes_per_second)),
         };
         sum.saturating_add(before).saturating_add(phase_ns_per_trial)
     });
@@ -162,6 +166,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
         lun_bytes,
         data_bytes,
         written_bytes_per_trial: written.into_iter().max().unwrap_or(0),
+        once_ns: sql::once_ns(study),
         block_ns,
     }
 }

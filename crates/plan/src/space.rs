@@ -149,7 +149,7 @@ const SPILLED_BYTES: f64 = 0.3e9;
 const SPILLING_MAX: u32 = 10;
 
 /// Bytes of the tables and keys of decision support.
-fn tables_bytes(tpch: &Tpch) -> u64 {
+pub(crate) fn tables_bytes(tpch: &Tpch) -> u64 {
     (tpch.scale * TABLES_BYTES) as u64
 }
 

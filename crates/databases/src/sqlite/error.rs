@@ -98,6 +98,20 @@ pub enum SqliteError {
     /// What was loaded is not there.
     #[error(transparent)]
     Doubt(#[from] Doubt),
+    /// A copy of a database is not what was written.
+    #[error(
+        "the copy of the tables differs from what was written, in the {bytes} bytes from byte {at}\n  check the device: \
+         it has lost what it acknowledged"
+    )]
+    Copied {
+        /// Where the piece that differs begins, bytes.
+        at: u64,
+        /// Its length, bytes.
+        bytes: u64,
+    },
+    /// The file that is copied failed: it lies beside the stacks.
+    #[error("read the tables to be copied: {0}\n  check the disk of the LUN files, or write load = \"insert\"")]
+    Image(std::io::Error),
     /// An answer that is none.
     #[error(transparent)]
     Answer(#[from] AnswerError),
@@ -122,7 +136,10 @@ impl SqliteError {
             SqliteError::Sql { source, .. } => Some(is_damage(source)),
             SqliteError::Target(error) => error.is_of_storage(),
             SqliteError::Io { fault, .. } => Some(fault.is_of_storage()),
-            SqliteError::Foreign { .. } | SqliteError::Doubt(_) | SqliteError::Answer(_) => Some(true),
+            SqliteError::Foreign { .. }
+            | SqliteError::Doubt(_)
+            | SqliteError::Copied { .. }
+            | SqliteError::Answer(_) => Some(true),
             SqliteError::Path { source, .. } => {
                 let errno = source.raw_os_error().map(IoFault::Errno);
                 Some(errno.is_some_and(IoFault::is_of_storage))
@@ -131,6 +148,7 @@ impl SqliteError {
             | SqliteError::Full { .. }
             | SqliteError::Port { .. }
             | SqliteError::Generator(_)
+            | SqliteError::Image(_)
             | SqliteError::Setting { .. } => Some(false),
         }
     }

@@ -10,8 +10,10 @@ use super::handle::Site;
 use super::layout::Role;
 use super::temp::{TempCounts, TempSpace};
 use super::vfs::{self, Registered};
-use super::volume::Volume;
+use super::volume::{Store, Volume};
 use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -253,6 +255,29 @@ impl Place {
         Ok(sizes)
     }
 
+    /// Makes the file of a database that is not there, empty, to be written as bytes.
+    ///
+    /// # Errors
+    /// [`SqliteError::Path`], also when it is there; those of the volume.
+    pub(super) fn make_main(&self) -> Result<Main<'_>, SqliteError> {
+        match &self.way {
+            Way::Volume(registered) => {
+                let store = &*registered.site().store;
+                if store.is_there(Role::Main) {
+                    let there = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+                    return Err(not_made(Path::new("main"), there));
+                }
+                store.create(Role::Main)?;
+                Ok(Main::Volume(store))
+            }
+            Way::Buffered { path, .. } => {
+                let made = File::options().read(true).write(true).create_new(true).open(path);
+                let file = made.map_err(|source| not_made(path, source))?;
+                Ok(Main::File { file, path })
+            }
+        }
+    }
+
     /// Bytes that the file below has, with the room it has to grow; `None` where the operating system keeps that.
     pub fn allocated_bytes(&self, role: Role) -> Option<u64> {
         match &self.way {
@@ -304,6 +329,54 @@ impl Place {
             storage,
             cure,
         }
+    }
+}
+
+fn not_made(path: &Path, source: std::io::Error) -> SqliteError {
+    SqliteError::Path {
+        what: "make",
+        path: path.to_path_buf(),
+        source,
+        cure: "use an empty place with room for the tables",
+    }
+}
+
+/// The file of a database, as bytes.
+pub(super) enum Main<'a> {
+    Volume(&'a dyn Store),
+    File { file: File, path: &'a Path },
+}
+
+impl Main<'_> {
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.write(Role::Main, at, bytes),
+            Main::File { file, path } => file.write_all_at(bytes, at).map_err(|e| failed("write", path, e)),
+        }
+    }
+
+    /// Fills `to`; what lies behind the end stays as it was.
+    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.read(Role::Main, at, to).map(drop),
+            Main::File { file, path } => file.read_exact_at(to, at).map_err(|e| failed("read", path, e)),
+        }
+    }
+
+    pub(super) fn sync(&self) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.sync(Role::Main),
+            Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
+        }
+    }
+}
+
+fn failed(what: &'static str, path: &Path, source: std::io::Error) -> SqliteError {
+    SqliteError::Path {
+        what,
+        path: path.to_path_buf(),
+        source,
+        cure: "check the device and the kernel's log, or use a larger LUN set",
     }
 }
 

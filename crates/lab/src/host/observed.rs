@@ -218,12 +218,13 @@ impl Host<'_> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
-        let tasks = Tasks::read();
-        let beside = Beside::begin(&tasks, self.clients.as_ref().and_then(Clients::server), self.health);
-        self.began = Some((Snapshot::opening(&tasks, &all)?, watch, beside));
+        // It walks through all tasks, which no counter of the phase is to hold.
         if let Some(clients) = &mut self.clients {
             clients.start();
         }
+        let tasks = Tasks::read();
+        let beside = Beside::begin(&tasks, self.clients.as_ref().and_then(Clients::server), self.health);
+        self.began = Some((Snapshot::opening(&tasks, &all)?, watch, beside));
         self.faults.begin();
         Ok(())
     }

@@ -14,10 +14,12 @@ use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
+use databases::sqlite::Image;
 use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
 use plan::{Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use targets::Method;
@@ -39,6 +41,8 @@ pub struct HostSite<'a> {
     pub(crate) prepared: Prepared,
     pub(crate) host: String,
     pub(crate) turns: Turns,
+    /// Tables of decision support that are copied into each trial, by the bytes of a page.
+    pub(crate) images: BTreeMap<u64, Image>,
     /// Other hosts, for the instances of a stack.
     pub(crate) ranks: Option<Ranks>,
     pub(crate) began: Instant,
@@ -89,6 +93,7 @@ impl<'a> HostSite<'a> {
             work_dir,
             skipped,
             limit: None,
+            images: BTreeMap::new(),
             ranks: None,
             began,
         };

@@ -65,7 +65,15 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
             return serving::trial::run(site, ledger, &trial);
         }
         if kinds::of(&stands[0].stack.engine).is_some() {
-            return of_sql(site, ledger, turn, (&stands[0], id, first));
+            let trial = sql::contract::Trial {
+                study,
+                turn,
+                stand: &stands[0],
+                id,
+                first,
+                scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
+            };
+            return sql::trial::run(site, ledger, &trial);
         }
         let sizes = site.sizes()?;
         let trial = Trial {
@@ -85,29 +93,6 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let left = site.journal.undo_to(mark);
     site.luns.unserved();
     result.and_then(|()| undone(&left))
-}
-
-/// Runs the trial of a database that takes SQL.
-fn of_sql(
-    site: &mut HostSite<'_>,
-    ledger: &mut Ledger,
-    turn: &Turn<'_>,
-    (stand, id, first): (&Stand, TrialId, bool),
-) -> anyhow::Result<()> {
-    let study = site.study;
-    if study.phases.iter().any(|phase| phase.kind.cut().is_some()) {
-        // Before a cut nobody makes caches cold: its models are as slow as the study from the load on.
-        site.luns.warm(&stand.stack)?;
-    }
-    let trial = sql::contract::Trial {
-        study,
-        turn,
-        stand,
-        id,
-        first,
-        scattered_rows: site.scattered_rows(&stand.stack.engine)?,
-    };
-    sql::trial::run(site, ledger, &trial)
 }
 
 /// Tells the result file about a stack that stands for the first time; whether it is that.
@@ -378,9 +363,7 @@ impl<'a> Trial<'a> {
         };
         self.site
             .drop_caches(&[source, target], &[source.places(), target.places()].concat())?;
-        for stand in [source, target] {
-            self.site.luns.warm(&stand.stack)?;
-        }
+        self.site.luns.warm_all(&[&source.stack, &target.stack])?;
         let sides = [&opened[from], &opened[to]];
         let health = || sides[0].condition().with(sides[1].condition());
         let mut host = self.beside_copy(sides, &devices, &health)?;

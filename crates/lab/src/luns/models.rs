@@ -141,12 +141,14 @@ pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
 impl ModelledSet<'_> {
     /// What comes before a phase is done at the device's own pace.
     fn check_pace(&self, counted: &Value) -> anyhow::Result<()> {
-        let (plays, asked) = (&counted["slow_motion"], self.slower);
+        let (plays, asked) = (counted["slow_motion"].as_u64(), Some(u64::from(self.slower)));
         anyhow::ensure!(
-            plays.as_u64() == Some(u64::from(asked)),
-            "LUN set `{}`: the model runs {plays} times slower than its device, and the study {asked} times\n  \
+            plays == asked,
+            "LUN set `{}`: the model runs {}, and the study has it run {}\n  \
              go on with `assay run --resume`, and report it if it happens again",
-            self.set
+            self.set,
+            pace_words(plays),
+            pace_words(asked)
         );
         Ok(())
     }
@@ -178,6 +180,15 @@ impl ModelledSet<'_> {
     }
 }
 
+/// How a model runs that is so many times slower than its device; `None`: it did not tell.
+fn pace_words(slower: Option<u64>) -> String {
+    match slower {
+        None => "at a speed that it does not tell".to_string(),
+        Some(1) => "at its device's own speed".to_string(),
+        Some(times) => format!("{times} times slower than its device"),
+    }
+}
+
 /// Time that reads of these devices took, all together, as the kernel saw it; `None` where one does not tell.
 fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
     let of = |name: &String| seen.devices.get(name).map(|device| device.read_ms as f64 * 1e6);
@@ -190,9 +201,9 @@ mod tests {
 
     #[test]
     fn no_phase_begins_at_another_pace_than_that_of_its_study() {
-        let begun = |plays: u32| {
-            let script = format!("while read -r order; do echo '{{\"slow_motion\":{plays}}}'; done");
-            let service = Service::played_by(&script, 5);
+        let begun = |plays: &str, slower: u32| {
+            let script = format!("while read -r order; do echo '{{{plays}}}'; done");
+            let service = Service::played_by(&script, slower);
             let mut models = DeviceModels::new(vec![ModelledSet {
                 set: "data".to_string(),
                 service: &service,
@@ -200,17 +211,21 @@ mod tests {
                 timed: true,
                 reads_on: false,
                 knows_ends: true,
-                slower: 5,
+                slower,
                 processors: 0.0,
                 reduces: false,
             }]);
             models.begin()
         };
-        assert!(begun(5).is_ok());
-        let refused = begun(1).expect_err("it was not slowed").to_string();
-        assert!(
-            refused.contains("runs 1 times slower than its device, and the study 5 times"),
-            "{refused}"
-        );
+        assert!(begun("\"slow_motion\":5", 5).is_ok());
+        let refused = |plays: &str, slower: u32, said: &str| {
+            let refused = begun(plays, slower).expect_err("another pace").to_string();
+            assert!(refused.contains(said), "{refused}");
+        };
+        let (own, five) = ("at its device's own speed", "5 times slower than its device");
+        let both = |plays: &str, asked: &str| format!("the model runs {plays}, and the study has it run {asked}\n");
+        refused("\"slow_motion\":1", 5, &both(own, five));
+        refused("\"slow_motion\":5", 1, &both(five, own));
+        refused("", 5, &both("at a speed that it does not tell", five));
     }
 }

@@ -79,6 +79,15 @@ pub(crate) fn count() -> Value {
     json!({ "do": "count" })
 }
 
+/// A phase comes next, and caches were dropped: what these play from memory lies there again, and then they become as
+/// slow as the study says. None does before all are read: in that time each device writes out what its cache holds.
+pub(crate) fn make_ready(services: &[&Service]) -> anyhow::Result<()> {
+    for service in services {
+        service.ask(&warm())?;
+    }
+    services.iter().try_for_each(|service| service.keep_pace())
+}
+
 /// Why the files of a set are not read into memory before the phases; `None`: they are, or need not be.
 pub fn not_warmed(set: &LunSet) -> Option<String> {
     let device = set.device.as_ref()?;
@@ -111,7 +120,7 @@ pub(crate) struct ToServe<'a> {
 }
 
 impl Service {
-    /// Serves a set in a directory of its own; journalled before it is there. Until [`Service::make_ready`] it plays at
+    /// Serves a set in a directory of its own; journalled before it is there. Until [`make_ready`] it plays at
     /// the device's own pace: what a stack is built and loaded with is not measured.
     pub(crate) fn start(asked: &ToServe<'_>, journal: &mut Journal) -> anyhow::Result<Service> {
         let (set, device) = (asked.set, asked.device);
@@ -167,10 +176,8 @@ impl Service {
         self.place.join(format!("lun{nth}"))
     }
 
-    /// A phase comes next, and caches were dropped: what it plays from memory lies there again, and from now on it is
-    /// as slow as the study says.
-    pub(crate) fn make_ready(&self) -> anyhow::Result<()> {
-        self.ask(&warm())?;
+    /// From now on it is as slow as the study says.
+    fn keep_pace(&self) -> anyhow::Result<()> {
         let pace = json!({ "do": "pace", "slow_motion": self.slower });
         self.ask(&pace).map(drop)
     }
@@ -443,27 +450,52 @@ mod tests {
         assert!(silent.ended().contains("did not answer"), "{:?}", silent.why);
     }
 
+    /// A service that writes its name and each order into a file, and gives one answer to all.
+    fn noted_by(name: &str, told: &Path, answer: &str) -> Service {
+        let script = format!(
+            "while read -r order; do echo \"{name} $order\" >> '{}'; echo '{answer}'; done",
+            told.display()
+        );
+        Service::played_by(&script, 5)
+    }
+
+    /// Who was told to do what, and how many times slower than its device.
+    fn orders(told: &Path) -> Vec<(String, Option<u64>)> {
+        let orders = std::fs::read_to_string(told).unwrap();
+        let order = |line: &str| {
+            let (name, order) = line.split_once(' ').unwrap();
+            let order: Value = serde_json::from_str(order).unwrap();
+            let what = order["do"].as_str().unwrap();
+            (format!("{name}: {what}"), order["slow_motion"].as_u64())
+        };
+        orders.lines().map(order).collect()
+    }
+
     #[test]
-    fn a_model_is_slowed_when_a_phase_comes_and_not_before() {
+    fn models_are_slowed_when_a_phase_comes_and_none_before_all_are_warm() {
         let dir = tempfile::tempdir().unwrap();
         let told = dir.path().join("orders");
-        let service = Service::played_by(
-            &format!(
-                "while read -r order; do echo \"$order\" >> '{}'; echo '{{\"ok\":true}}'; done",
-                told.display()
-            ),
-            5,
-        );
-        service.answer_sooner(7).unwrap();
-        service.make_ready().unwrap();
-        let orders = std::fs::read_to_string(&told).unwrap();
-        let order = |line: &str| {
-            let order: Value = serde_json::from_str(line).unwrap();
-            (order["do"].as_str().unwrap().to_string(), order["slow_motion"].as_u64())
-        };
-        let orders: Vec<_> = orders.lines().map(order).collect();
-        let expected = [("sooner", None), ("warm", None), ("pace", Some(5_u64))];
-        assert_eq!(orders, expected.map(|(name, times)| (name.to_string(), times)));
+        let [data, redo] = ["data", "redo"].map(|name| noted_by(name, &told, r#"{"ok":true}"#));
+        data.answer_sooner(7).unwrap();
+        make_ready(&[&data, &redo]).unwrap();
+        let expected = [
+            ("data: sooner", None),
+            ("data: warm", None),
+            ("redo: warm", None),
+            ("data: pace", Some(5_u64)),
+            ("redo: pace", Some(5)),
+        ];
+        assert_eq!(orders(&told), expected.map(|(name, times)| (name.to_string(), times)));
+    }
+
+    #[test]
+    fn what_the_disk_below_refused_before_a_phase_is_said_and_no_phase_begins() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("orders");
+        let data = noted_by("data", &told, r#"{"error":"write to lun0: Input/output error"}"#);
+        let refused = make_ready(&[&data]).expect_err("it was refused").to_string();
+        assert_eq!(refused, "LUN set `data`: write to lun0: Input/output error");
+        assert_eq!(orders(&told), [("data: warm".to_string(), None)]);
     }
 
     #[test]

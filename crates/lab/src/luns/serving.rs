@@ -177,7 +177,7 @@ fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
         }
         "warm" => {
             let most_bytes = number(order, "most_bytes");
-            while_busy(BUSY_EVERY, say_busy, || served.warm(most_bytes));
+            while_busy(BUSY_EVERY, say_busy, || served.warm(most_bytes))?;
             json!({ "ok": true })
         }
         "stop power" => {

@@ -455,7 +455,13 @@ impl LunSets {
     /// A phase comes next, and caches were dropped: what models play from memory lies there again, and from now on they
     /// are as slow as the study is. Until then they play at their devices' own pace.
     pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
-        self.services_of(stack).into_iter().try_for_each(Service::make_ready)
+        self.warm_all(&[stack])
+    }
+
+    /// The same, of stacks that the phase uses together.
+    pub(crate) fn warm_all(&self, stacks: &[&Stack]) -> anyhow::Result<()> {
+        let services = sets_of(stacks).into_iter().filter_map(|set| self.service(set));
+        service::make_ready(&services.collect::<Vec<_>>())
     }
 
     /// The services of a trial have been stopped by the journal.

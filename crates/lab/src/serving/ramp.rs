@@ -2,8 +2,7 @@
 //! the load is not reached, or the points end.
 //!
 //! Prevents: a rate of a stack whose files are wrong (all of them are read at the end), wrong answers that an error
-//! hides which came after them, and files that stay where the phase was not allowed to end in good order. Also memory
-//! that grows with each point because the outcomes of all points before are kept.
+//! hides which came after them, and files that stay where the phase was not allowed to end in good order.
 
 use super::point::{Ramp, Ran, is_full};
 use super::rows::Answers;
@@ -13,31 +12,22 @@ use super::{ceiling, place, rows, work};
 use crate::host::observed::Host;
 use crate::host::stand::Stand;
 use crate::signals;
-use crate::sql::steps;
+use crate::sql::steps::Steps;
 use crate::trial::around::Around;
 use crate::trial::done::Done;
 use crate::trial::drive::Driven;
 use files::{After, Audit};
 use ledger::Measure;
 use plan::{Files, Phase, Serving};
-use workloads::Outcome;
 
 /// The points of a ramp so far.
 #[derive(Default)]
 struct Points {
     ran: Vec<Ran>,
     /// Of all of them, one after another.
-    whole: Option<Outcome>,
+    whole: Steps,
     /// Of the point under way, which an error may end.
     unfinished: Answers,
-}
-
-/// Those before a point and the point itself, as one: of each point alone nothing stays but its row.
-fn followed_by(before: Option<Outcome>, point: Outcome) -> Outcome {
-    match before {
-        None => point,
-        Some(before) => steps::one_after_another(&[&before, &point]),
-    }
 }
 
 /// A phase and what it is run in.
@@ -126,7 +116,7 @@ impl Work<'_> {
             signals::check(turn.cancel)?;
             let inside = ran.inside;
             points.ran.push(ran);
-            points.whole = Some(followed_by(points.whole.take(), outcome));
+            points.whole.add(outcome);
             if !inside {
                 return Ok(());
             }
@@ -140,7 +130,7 @@ impl Work<'_> {
             whole,
             unfinished,
         } = points;
-        let driven = whole.map(Driven::of);
+        let driven = whole.into_one().map(Driven::of);
         let drain_ns = points.iter().map(|ran| ran.drain_ns).sum();
         let (mut rows, mut seen) = (Vec::new(), Vec::new());
         let mut before_ns = 0;
@@ -170,35 +160,5 @@ impl Work<'_> {
             )),
             ..Done::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use files::{Config, Place};
-    use workloads::Pacing;
-
-    #[test]
-    fn points_added_as_they_come_are_those_added_at_the_end() {
-        let config = Config {
-            accessed_pct: 100,
-            ..Config::sfs97(4, 1, 1)
-        };
-        let mut null = files::Serving::begin(config, Place::Null).unwrap();
-        null.grow_to(1 << 20, false).unwrap();
-        let mut pacing = Pacing::closed(4, 600_000_000_000);
-        pacing.stop.operations_per_session = Some(100);
-        pacing.slice_ns = 1_000_000;
-        let outcomes: Vec<Outcome> = (0..3).map(|seed| null.run(&pacing, seed).unwrap().outcome).collect();
-        let mut whole = None;
-        for point in &outcomes {
-            whole = Some(followed_by(whole.take(), point.clone()));
-        }
-        let all: Vec<&Outcome> = outcomes.iter().collect();
-        let whole = whole.unwrap();
-        assert_eq!(whole.count(), 1200);
-        // Not `assert_eq`, which would print all counts.
-        assert!(whole == steps::one_after_another(&all));
     }
 }

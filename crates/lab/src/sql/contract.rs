@@ -10,9 +10,10 @@ use crate::turn::Turn;
 use databases::bulk::BulkResult;
 use databases::decision_support::{self, Answered, Ask, Held, RefreshSet, Refreshed, Source, Text};
 use databases::order_entry::{Home, Scale};
-use databases::sqlite::LockWait;
+use databases::sqlite::{Image, LockWait};
 use ledger::{Measure, Skipped, TrialId};
 use plan::{Company, Phase, Random, Stack, Study, Tpcc};
+use sandbox::Directory;
 use stacks::Journal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,6 +63,15 @@ pub(crate) struct Asking {
     pub(crate) limit: Duration,
 }
 
+/// Tables of decision support, and where they come from.
+pub(crate) struct Tables<'a> {
+    pub(crate) scale: decision_support::Scale,
+    /// Brings their rows.
+    pub(crate) source: &'a dyn Source,
+    /// Loaded before, to be copied.
+    pub(crate) image: Option<&'a Image>,
+}
+
 /// What a database counts of itself, since some beginning of its own; `None`: it does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
@@ -94,6 +104,18 @@ pub(crate) trait Database {
     fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
     /// Makes it on the stack of a trial, to be ended in the middle of its work again and again.
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>>;
+    /// Loads tables of decision support once, in a file of `dir` that has no name afterwards. `None`: each trial loads
+    /// them itself.
+    fn image(
+        &self,
+        tables: &Tables<'_>,
+        dir: &Directory,
+        journal: &mut Journal,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Option<Image>> {
+        let _ = (tables, dir, journal, cancel);
+        Ok(None)
+    }
     /// Why this machine has none, and the cure.
     fn unable(&self, stack: &Stack) -> Option<Skipped> {
         let _ = stack;
@@ -133,20 +155,15 @@ pub(crate) trait Sql {
     /// Loads rows into an empty table and brings them home.
     fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
     /// Makes and fills the tables of decision support, and holds them against what was generated.
-    fn load_questions(
-        &mut self,
-        scale: decision_support::Scale,
-        source: &dyn Source,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<()>;
+    fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()>;
     /// Asks questions of decision support.
     fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered>;
     /// Runs pairs of refresh functions of decision support: what each inserts it deletes again.
     fn refresh(&mut self, sets: &[RefreshSet]) -> anyhow::Result<Vec<Refreshed>>;
     /// Rows and checksums of the tables that those change.
     fn refreshed(&mut self) -> anyhow::Result<Vec<Held>>;
-    /// Brings everything home: a checkpoint.
-    fn settle(&mut self) -> anyhow::Result<()>;
+    /// Brings everything home: a checkpoint. Where its user may not ask for one, gives that in words, with the cure.
+    fn settle(&mut self) -> anyhow::Result<Option<String>>;
     /// Starts counting anew.
     fn begin_count(&mut self) -> anyhow::Result<()>;
     /// What was counted since; asked when the work's sessions are gone.

@@ -60,6 +60,7 @@ fn phases(
         stand.describe(ledger, &Devices::under(&places)?)?;
     }
     stand.sync()?;
+    site.luns.warm(&stand.stack)?;
     let around = trial.around(Vec::new());
     for ordinal in 0..trial.study.phases.len() {
         let mut database = Database {

@@ -4,24 +4,28 @@
 //! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
 //! anew for each).
 
-use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
 use super::cut_lite::CutLite;
 use super::lite_ground::{Base, Ground, close};
 use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
+use crate::host::site::undone;
 use crate::record::unix_ns;
 use crate::signals;
 use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
-use databases::decision_support::{self, Answered, Held, RefreshSet, Refreshed, Source, Table};
+use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
-    self, BulkSession, CacheCounts, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter, TempStore,
+    self, BulkSession, CacheCounts, Image, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter,
+    TempStore,
 };
-use plan::{Access, Journal, Random, Sqlite, Synchronous};
-use stacks::Journal as UndoJournal;
+use plan::{Access, Journal, Random, Sqlite, Synchronous, TableLoad};
+use rustix::fs::OFlags;
+use sandbox::{Directory, Identity};
+use stacks::{Journal as UndoJournal, Undo};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,6 +75,38 @@ impl Database for Sqlite {
 
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Cuttable + 'a>> {
         Ok(Box::new(CutLite::make(self, trial)?))
+    }
+
+    fn image(
+        &self,
+        tables: &Tables<'_>,
+        dir: &Directory,
+        journal: &mut UndoJournal,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Option<Image>> {
+        if self.load != TableLoad::Copy {
+            return Ok(None);
+        }
+        let settings = settings_with(self, self.cache.0);
+        let name = format!("tables-{}", self.page.0);
+        let mark = journal.mark();
+        let step = journal.before(Undo::RemoveFile {
+            path: dir.path().join(&name),
+        })?;
+        let file = dir.create(&name, OFlags::RDWR).map_err(std::io::Error::from);
+        let file = file.with_context(|| format!("make {}", dir.path().join(&name).display()))?;
+        journal.made(step, Identity::of(&file)?)?;
+        let place = sqlite::Place::buffered(&dir.by_descriptor().join(&name));
+        let made = insert(tables, &place, settings, cancel).and_then(|()| Ok(Image::of(file.into())?));
+        // Whoever holds it open has it without its name.
+        undone(&journal.undo_to(mark))?;
+        let image = made.with_context(|| format!("load the tables that are copied, in {}", dir.path().display()))?;
+        ensure!(
+            image.bytes() > 0,
+            "{} was replaced by another directory",
+            dir.path().display()
+        );
+        Ok(Some(image))
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -147,27 +183,9 @@ impl Lite {
         })
     }
 
-    fn page_bytes(&self) -> u32 {
-        u32::try_from(self.settings.page.0).expect("the plan lets pages of at most 64 KiB through")
-    }
-
     /// Settings of a connection with so much cache.
     fn with_cache(&self, cache_bytes: u64) -> sqlite::Settings {
-        sqlite::Settings {
-            page_bytes: self.page_bytes(),
-            cache_bytes,
-            journal: match self.settings.journal {
-                Journal::Wal => sqlite::Journal::Wal,
-                Journal::Delete => sqlite::Journal::Delete,
-            },
-            synchronous: match self.settings.synchronous {
-                Synchronous::Normal => sqlite::Synchronous::Normal,
-                Synchronous::Full => sqlite::Synchronous::Full,
-                Synchronous::Extra => sqlite::Synchronous::Extra,
-            },
-            wal_autocheckpoint_pages: self.settings.wal_autocheckpoint,
-            ..sqlite::Settings::default()
-        }
+        settings_with(&self.settings, cache_bytes)
     }
 
     fn writing(&self) -> sqlite::Settings {
@@ -256,6 +274,43 @@ impl Lite {
     }
 }
 
+/// Settings of a connection with so much cache.
+fn settings_with(asked: &Sqlite, cache_bytes: u64) -> sqlite::Settings {
+    sqlite::Settings {
+        page_bytes: u32::try_from(asked.page.0).expect("the plan lets pages of at most 64 KiB through"),
+        cache_bytes,
+        journal: match asked.journal {
+            Journal::Wal => sqlite::Journal::Wal,
+            Journal::Delete => sqlite::Journal::Delete,
+        },
+        synchronous: match asked.synchronous {
+            Synchronous::Normal => sqlite::Synchronous::Normal,
+            Synchronous::Full => sqlite::Synchronous::Full,
+            Synchronous::Extra => sqlite::Synchronous::Extra,
+        },
+        wal_autocheckpoint_pages: asked.wal_autocheckpoint,
+        ..sqlite::Settings::default()
+    }
+}
+
+/// Inserts the rows of decision support. Each page is written once. Without its load a database is thrown away, so
+/// nothing needs to be rolled back.
+fn insert(
+    tables: &Tables<'_>,
+    place: &sqlite::Place,
+    settings: sqlite::Settings,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    let settings = sqlite::Settings {
+        journal: sqlite::Journal::Off,
+        ..settings
+    };
+    let mut session = place.connect(&settings)?;
+    session.interrupted_by(cancel.clone())?;
+    sqlite::load_decision_support(&session, tables.scale, tables.source)?;
+    Ok(())
+}
+
 fn askers(study: &plan::Study) -> u32 {
     let users = study.phases.iter().filter_map(|phase| phase.kind.tpch());
     users.map(plan::Tpch::users_most).max().unwrap_or(0)
@@ -289,6 +344,17 @@ impl Sql for Lite {
         let said = |(key, _): &&(String, String)| key != "sqlite version" && key != "sqlite files by";
         let mut settings: Vec<ledger::DatabaseSetting> = facts.iter().filter(said).map(setting).collect();
         settings.push(self.temp.setting());
+        if self.askers > 0 {
+            settings.push(ledger::DatabaseSetting {
+                name: "tables of questions".to_string(),
+                value: match self.settings.load {
+                    TableLoad::Copy => "copied: loaded once beside the stacks",
+                    TableLoad::Insert => "inserted in each stack",
+                }
+                .to_string(),
+                source: "assay".to_string(),
+            });
+        }
         for one in &mut settings {
             // The cache of the whole, which connections share out.
             if one.name == "cache_size" {
@@ -366,7 +432,7 @@ impl Sql for Lite {
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked> {
         let parts = pacing.split(self.workers);
         let (writer, readers) = self.connect(SCATTERED, parts.len())?;
-        let shape = shape(rows, self.page_bytes(), Some(work));
+        let shape = shape(rows, self.writing().page_bytes, Some(work));
         let worker =
             |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
         let mut workers: Vec<sqlite::Scattered> = readers.into_iter().enumerate().map(worker).collect();
@@ -391,21 +457,15 @@ impl Sql for Lite {
         Ok(result)
     }
 
-    fn load_questions(
-        &mut self,
-        scale: decision_support::Scale,
-        source: &dyn Source,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<()> {
-        // Each page is written once. A trial whose load fails has no database, so nothing needs to be rolled back.
-        let settings = sqlite::Settings {
-            journal: sqlite::Journal::Off,
-            ..self.alone()
-        };
-        let mut session = self.base(QUESTIONS)?.place.connect(&settings)?;
-        session.interrupted_by(cancel.clone())?;
-        sqlite::load_decision_support(&session, scale, source).context("load the tables of decision support")?;
-        Ok(session.checkpoint_if_logged()?)
+    fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let settings = self.alone();
+        let image = tables.image.filter(|_| self.settings.load == TableLoad::Copy);
+        let place = &self.base(QUESTIONS)?.place;
+        match image {
+            Some(image) => Ok(image.copy_into(place, cancel)?),
+            None => insert(tables, place, settings, cancel),
+        }
+        .context("load the tables of decision support")
     }
 
     fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered> {
@@ -447,11 +507,11 @@ impl Sql for Lite {
         self.unless_ended(tables.into_iter().map(held).collect::<Result<_, _>>())
     }
 
-    fn settle(&mut self) -> anyhow::Result<()> {
+    fn settle(&mut self) -> anyhow::Result<Option<String>> {
         if let Some(writer) = self.open.take() {
             writer.enter().session().checkpoint_if_logged()?;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn begin_count(&mut self) -> anyhow::Result<()> {
@@ -544,6 +604,7 @@ mod tests {
                 journal: Journal::Wal,
                 synchronous: Synchronous::Normal,
                 wal_autocheckpoint: 1000,
+                load: TableLoad::Copy,
             },
             workers: 1,
             askers: 1,

@@ -2,11 +2,13 @@
 //!
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
-use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
+use super::contract::{Database, Orders, Sql, Trial, scale_of};
 use super::generator::Generator;
-use super::questions;
+use super::kinds;
+use super::questions::{self, Answers};
 use super::refresh::{self, Refreshing};
-use super::{kinds, rows, steps};
+use super::rows::{self, Entered};
+use super::steps::Steps;
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
@@ -14,7 +16,6 @@ use crate::trial::around::{Around, phase_seed};
 use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
-use databases::decision_support::Answered;
 use databases::order_entry::{CONDITIONS, Scale};
 use ledger::Measure;
 use plan::{Bulk, Phase, PhaseKind, Random, Tpcc, Tpch};
@@ -40,9 +41,11 @@ pub(super) struct Work<'a> {
 /// What was done, before the database is brought home.
 struct Acted {
     outcome: Outcome,
-    worked: Vec<(u32, Worked)>,
+    /// The most that worked at once.
+    users: u32,
+    entered: Entered,
     bulk: Vec<ledger::BulkLoadRow>,
-    answered: Vec<(u32, Answered)>,
+    answers: Answers,
     refreshes: Vec<ledger::RefreshRow>,
 }
 
@@ -50,18 +53,16 @@ impl Acted {
     fn of(outcome: Outcome) -> Acted {
         Acted {
             outcome,
-            worked: Vec::new(),
+            users: 1,
+            entered: Entered::default(),
             bulk: Vec::new(),
-            answered: Vec::new(),
+            answers: Answers::default(),
             refreshes: Vec::new(),
         }
     }
 
-    /// The most that worked at once.
-    fn users(&self) -> u32 {
-        let worked = self.worked.iter().map(|(users, _)| *users);
-        let asked = self.answered.iter().map(|(users, _)| *users);
-        worked.chain(asked).max().unwrap_or(1)
+    fn of_steps(steps: Steps) -> Acted {
+        Acted::of(steps.into_one().expect("at least one step"))
     }
 }
 
@@ -76,12 +77,13 @@ impl Work<'_> {
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;
-        let mut acted = self.act(sql, refreshing.as_ref())?;
-        let waited_ns_most = host.waited_ns_most(acted.users())?;
-        sql.settle().context("checkpoint")?;
+        let acted = self.act(sql, refreshing.as_ref())?;
+        let waited_ns_most = host.waited_ns_most(acted.users)?;
+        let unsettled = sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
         let mut seen = host.stop()?;
+        seen.notes.extend(unsettled);
         if self.trial.stand.stack.kind.server().is_some() {
             seen.notes.extend(of_users(&seen));
             forget_host(&mut seen);
@@ -105,17 +107,17 @@ impl Work<'_> {
             drain_ns,
             measures,
             seen,
-            bulk_loads: std::mem::take(&mut acted.bulk),
+            bulk_loads: acted.bulk,
             ..Done::default()
         };
         if let Some(tpcc) = tpcc {
             self.judge(sql, &mut done.seen)?;
             let told_by = storage.map(|(_, who)| who);
-            done.measures.extend(rows::sent(&acted.worked));
-            done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
+            done.measures.extend(acted.entered.sent());
+            done.order_entry = Some(self.order_entry(tpcc, acted.entered, told_by)?);
         }
         if let Some(tpch) = self.phase.kind.tpch() {
-            let asked = questions::rows(tpch, &acted.answered, std::mem::take(&mut acted.refreshes));
+            let asked = questions::rows(tpch, acted.answers, acted.refreshes);
             let wrong = refreshing.map(|refreshing| refreshing.tables_wrong(sql)).transpose()?;
             done.measures.extend(refresh::measure(wrong));
             if let Some(why) = questions::judge(&asked).or(wrong.and_then(refresh::judge)) {
@@ -144,9 +146,10 @@ impl Work<'_> {
 
     fn orders(&self, sql: &mut dyn Sql, tpcc: &Tpcc, seed: u64) -> anyhow::Result<Acted> {
         let scale = scale_of(tpcc)?;
-        let mut worked: Vec<(u32, Worked)> = Vec::new();
+        let is_curve = tpcc.users.len() > 1;
+        let (mut steps, mut entered) = (Steps::default(), Entered::new(is_curve));
         for (nth, users) in tpcc.users.iter().enumerate() {
-            if tpcc.users.len() > 1 {
+            if is_curve {
                 self.around.doing(self.phase, &format!(" · {users} users"));
             }
             let work = Orders {
@@ -160,14 +163,14 @@ impl Work<'_> {
                 pauses: tpcc.think_time,
                 pacing: self.pacing(tpcc, *users),
             };
-            worked.push((*users, sql.orders(&work)?));
+            let worked = sql.orders(&work)?;
             crate::signals::check(self.trial.turn.cancel)?;
+            steps.add(entered.add(*users, worked)?);
         }
-        let outcomes: Vec<&Outcome> = worked.iter().map(|(_, one)| &one.outcome).collect();
-        let outcome = steps::one_after_another(&outcomes);
         Ok(Acted {
-            worked,
-            ..Acted::of(outcome)
+            users: tpcc.users_most(),
+            entered,
+            ..Acted::of_steps(steps)
         })
     }
 
@@ -191,7 +194,7 @@ impl Work<'_> {
     }
 
     fn loads(&self, sql: &mut dyn Sql, bulk: &Bulk) -> anyhow::Result<Acted> {
-        let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
+        let (mut steps, mut loads) = (Steps::default(), Vec::new());
         for rows in &bulk.rows {
             self.around.doing(self.phase, &format!(" · {rows} rows"));
             let result = sql.bulk(*rows, bulk.commit_every, self.trial.turn.cancel)?;
@@ -201,11 +204,11 @@ impl Work<'_> {
             // The time of a load ends when all is home.
             outcome.elapsed_ns = result.elapsed_ns;
             outcome.ended = outcome.began + result.elapsed_ns;
-            outcomes.push(outcome);
+            steps.add(outcome);
         }
         Ok(Acted {
             bulk: loads,
-            ..Acted::of(steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()))
+            ..Acted::of_steps(steps)
         })
     }
 
@@ -216,31 +219,29 @@ impl Work<'_> {
         seed: u64,
         refreshing: Option<&Refreshing>,
     ) -> anyhow::Result<Acted> {
-        let mut answered: Vec<(u32, Answered)> = Vec::new();
+        let (mut steps, mut answers, mut most) = (Steps::default(), Answers::default(), 1);
         for (users, asking) in questions::steps(tpch, self.trial.study.seed.unwrap_or(1), seed)? {
             if tpch.is_curve() {
                 self.around.doing(self.phase, &format!(" · {users} users"));
             }
             let step = sql.ask(&asking)?;
             crate::signals::check(self.trial.turn.cancel)?;
-            let past_limit = step.past_limit.is_some();
-            answered.push((users, step));
-            if past_limit {
+            steps.add(answers.add(users, step));
+            most = most.max(users);
+            if answers.is_past_limit() {
                 break;
             }
         }
-        let outcomes: Vec<&Outcome> = answered.iter().map(|(_, one)| &one.outcome).collect();
-        let mut outcome = steps::one_after_another(&outcomes);
-        let refreshes = match refreshing {
-            Some(refreshing) => refreshing.run(sql, &mut outcome)?,
-            None => Vec::new(),
+        let mut acted = Acted {
+            users: most,
+            answers,
+            ..Acted::of_steps(steps)
         };
+        if let Some(refreshing) = refreshing {
+            acted.refreshes = refreshing.run(sql, &mut acted.outcome)?;
+        }
         crate::signals::check(self.trial.turn.cancel)?;
-        Ok(Acted {
-            answered,
-            refreshes,
-            ..Acted::of(outcome)
-        })
+        Ok(acted)
     }
 
     fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
@@ -270,7 +271,7 @@ impl Work<'_> {
     fn order_entry(
         &self,
         tpcc: &Tpcc,
-        acted: &Acted,
+        entered: Entered,
         storage_told_by: Option<String>,
     ) -> anyhow::Result<ledger::OrderEntry> {
         let scale = scale_of(tpcc)?;
@@ -294,10 +295,10 @@ impl Work<'_> {
             }
             .to_string(),
             storage_told_by,
-            transactions: rows::transactions(&acted.worked),
+            transactions: entered.transactions(),
             conditions,
-            waits: rows::waits(&acted.worked)?,
-            steps: rows::load_steps(&acted.worked)?,
+            waits: entered.waits()?,
+            steps: entered.load_steps(),
         })
     }
 }

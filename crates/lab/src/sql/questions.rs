@@ -9,6 +9,7 @@ use ledger::{AnswerRow, DecisionSupport, RefreshRow};
 use plan::{Study, Tpch, TpchRun, TpchText};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use workloads::Outcome;
 
 /// The scale of the study's tables, if it has decision support.
 pub(super) fn scale(study: &Study) -> anyhow::Result<Option<Scale>> {
@@ -46,24 +47,49 @@ pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Re
     })
 }
 
-/// Rows of the result file. Steps came one after the other; the clock of a phase leaves out what lay between them.
-pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)], refreshes: Vec<RefreshRow>) -> DecisionSupport {
-    let mut answers = Vec::new();
-    let mut shift_ns = 0;
-    for (users, step) in steps {
-        answers.extend(step.asked.iter().map(|asked| AnswerRow {
+/// Answers so far: of a step nothing else stays. Steps come one after the other; the clock of a phase leaves out what
+/// lies between them.
+#[derive(Default)]
+pub(super) struct Answers {
+    rows: Vec<AnswerRow>,
+    past_limit: Option<u32>,
+    /// When the next step begins.
+    ended_ns: u64,
+}
+
+impl Answers {
+    /// Adds those of so many users; gives the outcome of their step back.
+    pub(super) fn add(&mut self, users: u32, step: Answered) -> Outcome {
+        let Answered {
+            outcome,
+            asked,
+            past_limit,
+        } = step;
+        let shift_ns = self.ended_ns;
+        self.rows.extend(asked.into_iter().map(|asked| AnswerRow {
             user: asked.user,
             question: asked.question.number().into(),
             variant: asked.variant,
-            users: *users,
-            began_ns: shift_ns + asked.began.saturating_sub(step.outcome.began),
+            users,
+            began_ns: shift_ns + asked.began.saturating_sub(outcome.began),
             elapsed_ns: asked.elapsed_ns,
             rows: asked.rows,
-            digest: asked.digest.clone(),
+            digest: asked.digest,
             temp_bytes: asked.temp_bytes,
         }));
-        shift_ns += step.outcome.elapsed_ns;
+        self.past_limit = self.past_limit.or(past_limit.map(|past| past.number().into()));
+        self.ended_ns += outcome.elapsed_ns;
+        outcome
     }
+
+    /// A question ran past its limit: no step may follow.
+    pub(super) fn is_past_limit(&self) -> bool {
+        self.past_limit.is_some()
+    }
+}
+
+/// Rows of the result file.
+pub(super) fn rows(tpch: &Tpch, answers: Answers, refreshes: Vec<RefreshRow>) -> DecisionSupport {
     DecisionSupport {
         scale: tpch.scale,
         users: tpch.users_most(),
@@ -73,15 +99,10 @@ pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)], refreshes: Vec<Refres
         }
         .to_string(),
         limit_ns: tpch.limit.0,
-        past_limit: past_limit(steps),
-        answers,
+        past_limit: answers.past_limit,
+        answers: answers.rows,
         refreshes,
     }
-}
-
-fn past_limit(steps: &[(u32, Answered)]) -> Option<u32> {
-    let past = steps.iter().find_map(|(_, step)| step.past_limit)?;
-    Some(past.number().into())
 }
 
 /// Why a phase does not count, if it does not: two users have other answers to the same question, or a question ran

@@ -6,7 +6,9 @@ use super::contract::{Counted, Worked};
 use crate::record;
 use databases::bulk::BulkResult;
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
+use databases::sqlite::LockWait;
 use ledger::{BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, TransactionRow, WaitRow};
+use workloads::Outcome;
 
 /// The database's own counts.
 pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
@@ -27,24 +29,6 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         .collect()
 }
 
-/// What was sent to a server.
-pub(super) fn sent(worked: &[(u32, Worked)]) -> Vec<(Measure, f64)> {
-    let mut sums = None;
-    for (_, one) in worked {
-        if let Some((trips, statements)) = one.sent {
-            let (all_trips, all_statements) = sums.get_or_insert((0, 0));
-            *all_trips += trips;
-            *all_statements += statements;
-        }
-    }
-    sums.map_or_else(Vec::new, |(trips, statements)| {
-        vec![
-            (Measure::DatabaseRoundTrips, trips as f64),
-            (Measure::DatabaseStatements, statements as f64),
-        ]
-    })
-}
-
 /// All conditions at one moment, those that hold too.
 pub(super) fn conditions(moment: &str, broken: &[(u8, u64)]) -> Vec<ConditionRow> {
     let row = |condition: &databases::order_entry::Condition| ConditionRow {
@@ -59,55 +43,94 @@ pub(super) fn conditions(moment: &str, broken: &[(u8, u64)]) -> Vec<ConditionRow
     CONDITIONS.iter().map(row).collect()
 }
 
-/// Refusals and limits by kind of transaction.
-pub(super) fn transactions(worked: &[(u32, Worked)]) -> Vec<TransactionRow> {
-    let sum = |class: usize, what: usize| worked.iter().map(|(_, one)| one.refused[class][what]).sum();
-    CLASSES
-        .iter()
-        .enumerate()
-        .map(|(nth, class)| TransactionRow {
-            class: (*class).to_string(),
-            serialisation_failures: sum(nth, 0),
-            deadlocks: sum(nth, 1),
-            limit_ns: LIMITS_90_NS[nth],
+/// What order entry came to so far. Of a step of a load curve nothing stays but its row.
+#[derive(Default)]
+pub(super) struct Entered {
+    /// Each step has a row of its own.
+    is_curve: bool,
+    steps: Vec<LoadStep>,
+    refused: [[u64; 2]; 5],
+    lock_wait: Option<LockWait>,
+    sent: Option<(u64, u64)>,
+}
+
+impl Entered {
+    /// Nothing yet; `is_curve`: there will be several steps.
+    pub(super) fn new(is_curve: bool) -> Entered {
+        Entered {
+            is_curve,
+            ..Entered::default()
+        }
+    }
+
+    /// Adds what so many users did; gives its outcome back. The row of a step takes milliseconds, which are of no step.
+    pub(super) fn add(&mut self, users: u32, step: Worked) -> anyhow::Result<Outcome> {
+        if self.is_curve {
+            let began_ns = self.steps.last().map_or(0, |step| step.ended_ns);
+            self.steps.push(LoadStep {
+                users,
+                began_ns,
+                ended_ns: began_ns + step.outcome.elapsed_ns,
+                histograms: record::step_histograms(&step.outcome)?,
+            });
+        }
+        let refused = step.refused.as_flattened();
+        for (all, count) in self.refused.as_flattened_mut().iter_mut().zip(refused) {
+            *all += count;
+        }
+        match (&mut self.lock_wait, step.lock_wait) {
+            (Some(all), Some(wait)) => all.add(&wait),
+            (all, wait) => *all = all.take().or(wait),
+        }
+        if let Some((trips, statements)) = step.sent {
+            let (all_trips, all_statements) = self.sent.get_or_insert((0, 0));
+            *all_trips += trips;
+            *all_statements += statements;
+        }
+        Ok(step.outcome)
+    }
+
+    /// What was sent to a server.
+    pub(super) fn sent(&self) -> Vec<(Measure, f64)> {
+        self.sent.map_or_else(Vec::new, |(trips, statements)| {
+            vec![
+                (Measure::DatabaseRoundTrips, trips as f64),
+                (Measure::DatabaseStatements, statements as f64),
+            ]
         })
-        .collect()
-}
-
-/// Waits for the one writer, where there is one.
-pub(super) fn waits(worked: &[(u32, Worked)]) -> anyhow::Result<Vec<WaitRow>> {
-    let mut waits = worked.iter().filter_map(|(_, one)| one.lock_wait.as_ref());
-    let Some(first) = waits.next() else {
-        return Ok(Vec::new());
-    };
-    let mut all = first.clone();
-    waits.for_each(|wait| all.add(wait));
-    Ok(vec![WaitRow {
-        what: "write lock".to_string(),
-        blob: ledger::encode_histogram(&all.wait)?,
-        count: all.wait.len(),
-        total_ns: all.total_ns,
-    }])
-}
-
-/// Steps of a load curve; none where there was but one.
-pub(super) fn load_steps(worked: &[(u32, Worked)]) -> anyhow::Result<Vec<LoadStep>> {
-    if worked.len() < 2 {
-        return Ok(Vec::new());
     }
-    let mut at_ns = 0;
-    let mut steps = Vec::new();
-    for (users, one) in worked {
-        let ended_ns = at_ns + one.outcome.elapsed_ns;
-        steps.push(LoadStep {
-            users: *users,
-            began_ns: at_ns,
-            ended_ns,
-            histograms: record::step_histograms(&one.outcome)?,
-        });
-        at_ns = ended_ns;
+
+    /// Refusals and limits by kind of transaction.
+    pub(super) fn transactions(&self) -> Vec<TransactionRow> {
+        CLASSES
+            .iter()
+            .enumerate()
+            .map(|(nth, class)| TransactionRow {
+                class: (*class).to_string(),
+                serialisation_failures: self.refused[nth][0],
+                deadlocks: self.refused[nth][1],
+                limit_ns: LIMITS_90_NS[nth],
+            })
+            .collect()
     }
-    Ok(steps)
+
+    /// Waits for the one writer, where there is one.
+    pub(super) fn waits(&self) -> anyhow::Result<Vec<WaitRow>> {
+        let row = |all: &LockWait| -> anyhow::Result<WaitRow> {
+            Ok(WaitRow {
+                what: "write lock".to_string(),
+                blob: ledger::encode_histogram(&all.wait)?,
+                count: all.wait.len(),
+                total_ns: all.total_ns,
+            })
+        };
+        self.lock_wait.iter().map(row).collect()
+    }
+
+    /// Steps of a load curve; none where there was but one.
+    pub(super) fn load_steps(self) -> Vec<LoadStep> {
+        self.steps
+    }
 }
 
 /// One row count of a bulk load.
@@ -139,4 +162,51 @@ pub(super) fn bulk_load(result: &BulkResult) -> anyhow::Result<BulkLoadRow> {
             .collect(),
         histograms: record::step_histograms(&result.outcome)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worked(elapsed_ns: u64) -> Worked {
+        let outcome = Outcome {
+            began: 5,
+            ended: 5 + elapsed_ns,
+            elapsed_ns,
+            classes: Vec::new(),
+            slices: Vec::new(),
+            in_time_count: 0,
+            in_time_units: 0,
+            unsent: 0,
+            fairness: (0, 0),
+            sessions: 1,
+            cancelled: false,
+            busy_share: None,
+        };
+        Worked {
+            refused: [[1, 0], [0, 2], [0, 0], [0, 0], [3, 4]],
+            sent: Some((10, 20)),
+            ..Worked::of(outcome)
+        }
+    }
+
+    #[test]
+    fn steps_follow_each_other_and_their_counts_add_up() {
+        let mut curve = Entered::new(true);
+        for (users, elapsed_ns) in [(1, 100), (4, 70), (16, 30)] {
+            assert_eq!(curve.add(users, worked(elapsed_ns)).unwrap().elapsed_ns, elapsed_ns);
+        }
+        let sent = [(Measure::DatabaseRoundTrips, 30.0), (Measure::DatabaseStatements, 60.0)];
+        assert_eq!(curve.sent(), sent);
+        let refused = curve.transactions().into_iter();
+        let refused: Vec<_> = refused.map(|row| (row.serialisation_failures, row.deadlocks)).collect();
+        assert_eq!(refused, [(3, 0), (0, 6), (0, 0), (0, 0), (9, 12)]);
+        assert!(curve.waits().unwrap().is_empty(), "nobody waited for a writer");
+        let steps = curve.load_steps().into_iter();
+        let steps: Vec<_> = steps.map(|step| (step.users, step.began_ns, step.ended_ns)).collect();
+        assert_eq!(steps, [(1, 0, 100), (4, 100, 170), (16, 170, 200)]);
+        let mut alone = Entered::new(false);
+        alone.add(8, worked(100)).unwrap();
+        assert!(alone.load_steps().is_empty(), "one number of users is no curve");
+    }
 }

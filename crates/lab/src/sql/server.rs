@@ -4,7 +4,7 @@
 //! journalled before it is taken. Prevents: a server left behind, an error of the client where the server had died,
 //! and a port or a password in a result.
 
-use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
 use super::cut_server::CutServer;
 use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
@@ -12,7 +12,7 @@ use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
-use databases::decision_support::{self, Answered, Held, RefreshSet, Refreshed, Source, Table};
+use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::Scale;
 use databases::postgres::{
     self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
@@ -39,6 +39,11 @@ const ENCRYPTION: &str = "encryption of the connections";
 const NOT_ENCRYPTED: &str = "none";
 /// How long a server that is not ours may take to come up again before its databases are left to its owner.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// What is said of a phase without the checkpoint at its end.
+const NO_CHECKPOINT: &str = "the user of the server may not run CHECKPOINT, so the phase ended without one. The server \
+                             may write its changes later, in the time of the next phase; let a superuser run GRANT \
+                             pg_checkpoint TO that user";
 
 /// How long sessions may take to hand in what they counted.
 const COUNTS_ARRIVE: Duration = Duration::from_millis(300);
@@ -386,14 +391,9 @@ impl Sql for Managed {
         self.blame(loaded)
     }
 
-    fn load_questions(
-        &mut self,
-        scale: decision_support::Scale,
-        source: &dyn Source,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<()> {
+    fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let address = self.create(QUESTIONS)?;
-        let loaded = postgres::load_decision_support(&address, scale, source, cancel);
+        let loaded = postgres::load_decision_support(&address, tables.scale, tables.source, cancel);
         self.blame(loaded).context("load the tables of decision support")?;
         Ok(())
     }
@@ -423,13 +423,13 @@ impl Sql for Managed {
         self.blame(held)
     }
 
-    fn settle(&mut self) -> anyhow::Result<()> {
+    fn settle(&mut self) -> anyhow::Result<Option<String>> {
         let settled =
             Connection::open(&self.address, &[]).and_then(|mut connection| connection.run("CHECKPOINT").map(|_| ()));
         match (settled, &self.server) {
             // Not everybody may ask for one; then the server's own come when they come.
-            (Err(PostgresError::Refused { code, .. }), None) if code == "42501" => Ok(()),
-            (settled, _) => self.blame(settled),
+            (Err(PostgresError::Refused { code, .. }), None) if code == "42501" => Ok(Some(NO_CHECKPOINT.to_string())),
+            (settled, _) => self.blame(settled).map(|()| None),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind
 //! [`Sql`]. Prevents: a figure of a database that breaks its own conditions.
 
-use super::contract::{Sql, Trial, company};
+use super::contract::{Sql, Tables, Trial, company};
 use super::generator::Generator;
 use super::{cuts, kinds, phase, questions};
 use crate::condition::Condition;
@@ -24,6 +24,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
     if cuts::asked(trial) {
         return cuts::run(site, ledger, trial);
     }
+    load_image(site, trial)?;
     let mut sql = stand_up(site, trial)?;
     let ran = phases(site, ledger, trial, sql.as_mut());
     match ran {
@@ -39,6 +40,32 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
             None => error,
         }),
     }
+}
+
+/// Loads tables that are copied into each trial, before the first.
+fn load_image(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<()> {
+    let (Some(scale), Some(database)) = (questions::scale(trial.study)?, kinds::of(&trial.stand.stack.engine)) else {
+        return Ok(());
+    };
+    let page_bytes = database.page_bytes();
+    if site.images.contains_key(&page_bytes) {
+        return Ok(());
+    }
+    trial.turn.doing(&trial.stand.name, "loading tables that are copied");
+    let tables = Tables {
+        scale,
+        source: &Generator {
+            limit: site.limit.as_ref(),
+        },
+        image: None,
+    };
+    let cancel = trial.turn.cancel;
+    let image = database.image(&tables, &site.work_dir, &mut site.journal, cancel);
+    signals::check(cancel)?;
+    if let Some(image) = image? {
+        site.images.insert(page_bytes, image);
+    }
+    Ok(())
 }
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
@@ -104,10 +131,18 @@ fn load(site: &HostSite<'_>, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Re
         unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
     }
     if let Some(scale) = questions::scale(study)? {
-        let limit = site.limit.as_ref();
-        unless_ended(sql.load_questions(scale, &Generator { limit }, turn.cancel))?;
+        let page_bytes = kinds::of(&trial.stand.stack.engine).map(|database| database.page_bytes());
+        let tables = Tables {
+            scale,
+            source: &Generator {
+                limit: site.limit.as_ref(),
+            },
+            image: page_bytes.and_then(|bytes| site.images.get(&bytes)),
+        };
+        unless_ended(sql.load_questions(&tables, turn.cancel))?;
     }
-    sql.settle()?;
+    // Who may have no checkpoint here has none after a phase either, and that is told there.
+    let _ = sql.settle()?;
     Ok(company)
 }
 

@@ -207,22 +207,18 @@ impl Files {
         Ok(())
     }
 
-    /// Reads everything once, so that it lies in the page cache, and writes home what is dirty there; nothing where
-    /// that is not used, or where it would not stay there.
-    pub(super) fn warm(&self, most_bytes: u64) {
+    /// Where the page cache is used: reads everything once, so that it lies there, unless it would not stay there; and
+    /// writes home what is dirty there.
+    pub(super) fn warm(&self, most_bytes: u64) -> Result<(), LunError> {
+        if !self.cached {
+            return Ok(());
+        }
         let all: u64 = self.luns.iter().map(|lun| lun.bytes).sum();
-        if !self.cached || all > most_bytes {
-            return;
+        if all <= most_bytes {
+            self.luns.iter().try_for_each(Lun::read_once)?;
         }
-        let mut piece = vec![0; 1 << 20];
-        for lun in &self.luns {
-            let mut at = 0;
-            while let Ok(read @ 1..) = rustix::io::pread(&lun.fd, &mut piece, at) {
-                at += read as u64;
-            }
-            // What a quick load leaves is not to be written while a phase runs; what fails here fails there again.
-            let _ = rustix::fs::fdatasync(&lun.fd);
-        }
+        // What a quick load leaves is not to be written while a phase runs.
+        self.luns.iter().try_for_each(Lun::write_out)
     }
 
     pub(super) fn flushes(&self) -> u64 {
@@ -457,6 +453,31 @@ impl Files {
 }
 
 impl Lun {
+    fn failed(&self, what: &'static str, errno: rustix::io::Errno) -> LunError {
+        LunError::path(what, &self.path, errno, "look at the disk below (`dmesg`)")
+    }
+
+    /// Reads all of it, and keeps nothing.
+    fn read_once(&self) -> Result<(), LunError> {
+        let mut piece = vec![0_u8; 1 << 20];
+        let mut at = 0;
+        loop {
+            match rustix::io::pread(&self.fd, &mut piece[..], at) {
+                Ok(0) => return Ok(()),
+                Ok(read) => at += read as u64,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(self.failed("read", e)),
+            }
+        }
+    }
+
+    /// Writes out what the page cache holds of it. What could not be written the kernel says here once, and drops: a
+    /// later read may find what was there before.
+    fn write_out(&self) -> Result<(), LunError> {
+        let written = rustix::fs::fdatasync(&self.fd);
+        written.map_err(|e| self.failed("write what lay in the page cache to", e))
+    }
+
     /// What lies below, and what is unflushed over it.
     fn read_under(&self, lun: u16, from: u64, span: &mut [u8]) -> Result<(), Errno> {
         for _ in 0..TRIES {

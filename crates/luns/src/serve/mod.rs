@@ -109,10 +109,13 @@ impl Served {
         &self.place
     }
 
-    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used, and writes home
+    /// Where the page cache is used: reads LUN files of at most so many bytes, all together, into it, and writes home
     /// what is dirty there: what the model calls a millisecond must not wait for the disk below.
-    pub fn warm(&self, most_bytes: u64) {
-        self.files.warm(most_bytes);
+    ///
+    /// # Errors
+    /// What the disk below refused: what was written to it before may be lost.
+    pub fn warm(&self, most_bytes: u64) -> Result<(), LunError> {
+        self.files.warm(most_bytes)
     }
 
     /// Whether answers still go out.

@@ -2,7 +2,9 @@
 //!
 //! Rates are assumed, from runs on two cores; an order of magnitude, not a promise.
 
-use crate::study::{Company, Engine, Phase, Stack, Study, Tpch, TpchRun};
+use crate::space;
+use crate::study::{Company, Engine, Phase, Stack, Study, TableLoad, Tpch, TpchRun};
+use std::collections::BTreeSet;
 
 /// Loading a warehouse of full size, keys and indexes built.
 const WAREHOUSE_NS: u64 = 6_000_000_000;
@@ -38,6 +40,33 @@ fn warehouses(phase: &Phase) -> u64 {
     tpcc.map_or(0, |tpcc| tpcc.warehouses.into())
 }
 
+/// Bytes of a page of a stack that takes tables of decision support as a copy.
+fn copied_pages(stack: &Stack) -> Option<u64> {
+    match &stack.engine {
+        Engine::Sqlite(sqlite) => (sqlite.load == TableLoad::Copy).then_some(sqlite.page.0),
+        _ => None,
+    }
+}
+
+fn all_tables_ns(study: &Study) -> u64 {
+    study.phases.iter().map(tables_ns).max().unwrap_or(0)
+}
+
+/// Before the first block: tables that are copied are loaded once for each size of a page.
+pub(super) fn once_ns(study: &Study) -> u64 {
+    let pages: BTreeSet<u64> = study.stacks.iter().filter_map(copied_pages).collect();
+    all_tables_ns(study).saturating_mul(pages.len() as u64)
+}
+
+/// Bytes of tables that are read back after they were copied.
+pub(super) fn copied_bytes(study: &Study, stack: &Stack) -> u64 {
+    let asked = study.phases.iter().filter_map(|phase| phase.kind.tpch());
+    match copied_pages(stack) {
+        Some(_) => asked.map(space::tables_bytes).max().unwrap_or(0),
+        None => 0,
+    }
+}
+
 /// Before the phases of a trial.
 pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
     let server = match stack.engine {
@@ -47,7 +76,11 @@ pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
         Engine::Files(files) => files.server.map_or(0, |_| SERVER_NS),
     };
     let loaded = study.phases.iter().map(warehouses).max().unwrap_or(0);
-    let tables = study.phases.iter().map(tables_ns).max().unwrap_or(0);
+    let tables = if copied_pages(stack).is_some() {
+        0
+    } else {
+        all_tables_ns(study)
+    };
     let company = loaded.saturating_mul(WAREHOUSE_NS + CONDITIONS_NS);
     server.saturating_add(company).saturating_add(tables)
 }

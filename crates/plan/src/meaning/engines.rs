@@ -168,5 +168,6 @@ fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sq
         journal: keys.value(WrittenEngine::journal),
         synchronous: keys.value(WrittenEngine::synchronous),
         wal_autocheckpoint: settle.count(&keys.pick(WrittenEngine::wal_autocheckpoint)),
+        load: keys.value(WrittenEngine::load),
     }
 }

@@ -80,6 +80,8 @@ settled! {
         pub synchronous: Synchronous,
         /// Pages in the log after which a commit also runs a checkpoint.
         pub wal_autocheckpoint: u32,
+        /// How tables of decision support come onto a stack.
+        pub load: TableLoad,
     }
 }
 
@@ -90,6 +92,15 @@ pub enum Journal {
     Wal,
     /// A rollback journal, deleted at each commit.
     Delete,
+}
+
+/// How tables of decision support come onto a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableLoad {
+    /// Rows are inserted once a run, beside the stacks; their file is copied into each stack.
+    Copy,
+    /// Rows are inserted in each stack.
+    Insert,
 }
 
 /// When SQLite syncs.

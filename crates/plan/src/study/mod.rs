@@ -24,8 +24,8 @@ pub use database::{Database, Scale, TornPages};
 pub(crate) use device::usual as usual_preset;
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use engines::{
-    Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, Tpcc, Tpch, TpchRun,
-    TpchText,
+    Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, TableLoad, Tpcc, Tpch,
+    TpchRun, TpchText,
 };
 pub use file_system::{Btrfs, BtrfsProfile, FileSystem, FileSystemKind, FileSystemRow};
 pub use files::{

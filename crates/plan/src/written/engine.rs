@@ -3,7 +3,7 @@
 //! Takes a section; gives its keys. Prevents: two readers of the same keys.
 
 use super::value::{At, EngineWord, Refusal, Written, type_of};
-use crate::study::{Isolation, Journal, Preset, Synchronous};
+use crate::study::{Isolation, Journal, Preset, Synchronous, TableLoad};
 use crate::units::Bytes;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -45,6 +45,9 @@ written! {
         synchronous: Synchronous [Sqlite] = (Synchronous::Full);
         /// pages in the log after which a commit runs a checkpoint; 0: never
         wal_autocheckpoint: u64 [Sqlite] = (1000, in 0..=100_000_000);
+        /// tables of decision support. `copy`: Assay loads them once a run, and copies the file into each stack;
+        /// `insert`: it inserts the rows in each stack
+        load: TableLoad [Sqlite] = (TableLoad::Copy);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::shown::Shown;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
     Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
-    Snapshot, Stripe, Synchronous, TornPages, TpchText, Vdevs, Via, ZfsPreset, ZfsWay,
+    Snapshot, Stripe, Synchronous, TableLoad, TornPages, TpchText, Vdevs, Via, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -393,6 +393,7 @@ words!(Isolation, "a level of isolation", "read committed" => Isolation::ReadCom
 words!(Journal, "a journal of SQLite", "wal" => Journal::Wal, "delete" => Journal::Delete);
 words!(Synchronous, "a degree of durability of SQLite",
     "full" => Synchronous::Full, "normal" => Synchronous::Normal, "extra" => Synchronous::Extra);
+words!(TableLoad, "a way to load tables", "copy" => TableLoad::Copy, "insert" => TableLoad::Insert);
 words!(Company, "a size of company", "full" => Company::Full, "reduced" => Company::Reduced);
 words!(Home, "where a user works", "fixed" => Home::Fixed, "any" => Home::Any);
 words!(Protocol, "a protocol", "posix" => Protocol::Posix, "nfs3" => Protocol::Nfs3);

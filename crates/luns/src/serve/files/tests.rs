@@ -299,3 +299,33 @@ fn what_an_array_keeps_is_what_lies_there_whoever_wrote_it_last() {
         assert_eq!(files.reduced(), Some(due.reduced()), "round {round}");
     }
 }
+
+#[test]
+fn what_cannot_be_written_out_before_a_phase_is_said_whatever_the_size_of_the_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let luns = ["a", "b"].map(|name| dir.path().join(name));
+    luns.iter().for_each(|lun| std::fs::write(lun, vec![0; PAGE]).unwrap());
+    let mut files = Files::open(&luns, 0, true).unwrap();
+    let sizes = [0, 2 * PAGE as u64];
+    for most_bytes in sizes {
+        files.warm(most_bytes).unwrap();
+    }
+    // It is read as empty, and refuses to be written out.
+    files.luns[1].fd = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()).unwrap();
+    for most_bytes in sizes {
+        let said = files.warm(most_bytes).unwrap_err().to_string();
+        assert!(said.contains(&luns[1].display().to_string()), "{most_bytes}: {said}");
+    }
+    files.cached = false;
+    files.warm(u64::MAX).unwrap();
+}
+
+#[test]
+fn what_cannot_be_read_before_a_phase_is_said_of_a_set_that_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = files(&dir, 0);
+    // A directory is written out, and not read.
+    files.luns[0].fd = rustix::fs::open(dir.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+    files.warm((PAGES * PAGE) as u64 - 1).unwrap();
+    assert!(files.warm((PAGES * PAGE) as u64).is_err());
+}
