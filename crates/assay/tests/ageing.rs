@@ -5,7 +5,7 @@
 //! silent about what a small study does not keep of the large one.
 
 use crate::bench::Bench;
-use crate::rig::Rig;
+use crate::rig::{Rig, assert_blocks, limited};
 use ledger::{Ledger, Measure, PhaseStatus, TrialStatus};
 use std::path::Path;
 
@@ -211,7 +211,8 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
         return;
     };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("filled", &filled(&rig.work())), rig.result("filled"));
+    let text = limited(&filled(&rig.work()), "2s");
+    let (study, result) = (rig.study("filled", &text), rig.result("filled"));
     let ran = rig.run(&study, &result, &["--yes"]);
     ran.expect(0, &["ran out of space after"]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
@@ -245,7 +246,7 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
         let overwritten = value(&ledger, &phase, Measure::EngineOverwrittenBytes);
         assert_eq!(overwritten, value(&ledger, &phase, Measure::DataBytes), "every page");
     }
-    crate::rig::assert_four_blocks(of("group", "aged scan").len(), 1);
+    assert_blocks(of("group", "aged scan").len(), 1);
     let full = of("btrfs", "ageing");
     assert!(!full.is_empty() && of("btrfs", "aged scan").is_empty());
     for phase in full {

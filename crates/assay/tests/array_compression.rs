@@ -5,7 +5,7 @@
 //! Prevents: a ratio of something else than the data, a move that leaves an instance out for good, and compression that
 //! costs nothing.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, assert_blocks, limit};
 use ledger::{Ledger, Measure, OfPhase, Phase};
 use std::path::Path;
 
@@ -13,13 +13,13 @@ const DATA_BYTES: f64 = 24.0 * 1024.0 * 1024.0;
 
 /// So slow that any machine keeps up; of what is ranked nothing is asked.
 fn study(dir: &Path) -> String {
-    let dir = dir.display();
+    let (dir, limit) = (dir.display(), limit("11s"));
     let work = "kind = \"random\"\nupdate_pct = 30\nsessions = 8\nwork_unit = 4\ntime = \"1s\"\nranked = false\n";
     format!(
         r#"
 [study]
 name = "moved"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 seed = 5
 workers = 2
@@ -86,7 +86,7 @@ fn two_instances_move_to_compressed_luns_and_all_that_is_kept_is_told() {
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
-    crate::rig::assert_four_blocks(phases.len(), 3);
+    assert_blocks(phases.len(), 3);
     let instances = ledger.instances().expect("instances");
     let series = ledger.samples_named("array.stored_bytes").expect("samples");
     for phase in &phases {

@@ -2,7 +2,7 @@
 //! designed one, nothing is left behind, and phases that had finished are in the result file. Needs root and loop
 //! devices.
 
-use crate::rig::{Ran, Rig, Running, text, tool};
+use crate::rig::{Ran, Rig, Running, blocks, limit, text, tool};
 use ledger::{Ledger, PhaseStatus, TrialStatus};
 use std::path::Path;
 use std::process::Command;
@@ -86,7 +86,7 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     };
     let before = rig.belongings(&[]);
     let on_data = "data = \"data\"";
-    let study = head("10m")
+    let study = head(limit("1s"))
         + &luns(&rig.work(), 128)
         + &stack("ext4", "ext4", on_data)
         + &stack("cow", "btrfs", on_data)
@@ -128,7 +128,7 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     );
     let trials = ledger.trials().expect("trials");
     assert!(
-        trials.len() >= 4
+        trials.len() >= blocks() as usize
             && trials
                 .iter()
                 .all(|t| t.stack == "ext4" && t.status == TrialStatus::Done),

@@ -511,3 +511,59 @@ fn a_page_is_written_over_a_page_and_nothing_else() {
     );
     assert!(read("other.html").contains("<h1>"));
 }
+
+#[test]
+fn a_load_is_sized_in_each_form_and_refused_with_its_cure() {
+    let bench = with_result();
+    let before = bench.listing();
+    let size = |load: &str, more: &[&str]| bench.run(&[&["size", "done.assay", "--load", load][..], more].concat());
+    let load = "3000/s reads, 300/s updates";
+    let json = size(load, &["--json"]).json();
+    assert_eq!(json["schema"], 1);
+    let terminal = size(load, &[]).stdout;
+    assert_narrow("size", &terminal);
+    let markdown = size(load, &["--markdown"]).stdout;
+    assert!(markdown.starts_with('#') && markdown.contains("| "), "{markdown}");
+    let stacks = json["sizing"]["stacks"].as_array().expect("stacks");
+    let stack = |name: &str| {
+        let found = stacks.iter().find(|stack| stack["stacks"][0] == name);
+        let found = found.unwrap_or_else(|| panic!("no {name}: {json}"));
+        let rate = found["for_rate"].as_f64().expect("so much of it for the rate");
+        let takes = found["takes"].as_u64().expect("a number to take");
+        assert!(takes as f64 >= rate, "{found}");
+        assert_eq!(found["phases"], serde_json::json!(["half updates", "read"]), "{found}");
+        for (form, text) in [("terminal", &terminal), ("markdown", &markdown)] {
+            assert!(text.contains(&format!("{name}: {takes} of it")), "{form}: {text}");
+        }
+        rate
+    };
+    let (plain, late) = (stack("plain"), stack("late"));
+    // Four reads of a millisecond at once are at most four thousand a second; the late stack is a fifth slower.
+    assert!((0.7..4.0).contains(&plain), "{plain} of it");
+    assert!((1.05..1.5).contains(&(late / plain)), "{plain} and {late} of it");
+    // Far beyond what was measured: that is an answer too.
+    let far = size("3000000/s reads", &[]);
+    assert_narrow("size", &far.stdout);
+    assert!(
+        far.code() == 0 && far.stdout.contains("Nothing can be said of this load"),
+        "{far}"
+    );
+    for (load, why) in [
+        ("5000/s updates", "docs/sizing.md says where"),
+        ("p99 5ms", "neither reads nor updates"),
+        ("fast", "is no rate, no p99 and no size"),
+        ("10/s reads, 20/s reads", "comes twice"),
+        ("10/s reads,", "a part between commas is empty"),
+        ("10/s reads, p99 soon", "soon"),
+    ] {
+        let ran = size(load, &[]);
+        ran.failed_with(2, &["--load:", why]);
+        let cure = ran.stderr.lines().last().expect("a line");
+        assert!(cure.starts_with("  write --load "), "the last line is no cure: {cure}");
+    }
+    size(load, &["--json", "--markdown"]).failed_with(2, &["--json", "--markdown"]);
+    bench.run(&["size", "done.assay"]).failed_with(2, &["--load <LOAD>"]);
+    let missing = bench.run(&["size", "missing.assay", "--load", load]);
+    missing.failed_with(2, &["missing.assay", "no such result file"]);
+    assert_eq!(bench.listing(), before);
+}

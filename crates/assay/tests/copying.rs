@@ -4,7 +4,7 @@
 //! Prevents: a copy that is not what it says, and one that is ranked by the quality of its LUNs.
 
 use crate::bench::Bench;
-use crate::rig::{Rig, Running};
+use crate::rig::{Rig, Running, assert_blocks, blocks, limit};
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
 use rustix::process::Signal;
 use std::path::Path;
@@ -35,8 +35,8 @@ fn scan(name: &str) -> String {
     format!("[[phase]]\nname = \"{name}\"\nkind = \"scan\"\nusers = 16\n")
 }
 
-fn head(name: &str) -> String {
-    format!("[study]\nname = \"{name}\"\ntime_limit = \"3h\"\nblocks = 4\nseed = 3\n")
+fn head(name: &str, limit: &str) -> String {
+    format!("[study]\nname = \"{name}\"\ntime_limit = \"{limit}\"\nblocks = 4\nseed = 3\n")
 }
 
 /// A measure of a phase in each block that has it, in the order of blocks.
@@ -64,7 +64,7 @@ fn values(ledger: &Ledger, stack: &str, phase: &str, measure: Measure) -> Vec<f6
 
 fn all_valid(ledger: &Ledger, of_block: usize) {
     let phases = ledger.phases().expect("phases");
-    crate::rig::assert_four_blocks(phases.len(), of_block);
+    assert_blocks(phases.len(), of_block);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
     }
@@ -73,9 +73,9 @@ fn all_valid(ledger: &Ledger, of_block: usize) {
 /// What was asked is what was read on one side and written on the other.
 fn sides_are_right(ledger: &Ledger, stack: &str, phase: &str, over_existing: f64) {
     let of = |measure| values(ledger, stack, phase, measure);
-    let bytes = of(Measure::CopyBytes);
+    let (bytes, least) = (of(Measure::CopyBytes), blocks() as usize);
     let blocks = bytes.len();
-    assert!(blocks >= 4, "{phase} of {stack}");
+    assert!(blocks >= least, "{phase} of {stack}");
     assert!(
         bytes[0] >= (40 << 20) as f64 - 262_144.0 && bytes[0] < (41 << 20) as f64,
         "{bytes:?}"
@@ -116,7 +116,7 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
         copy("there again", "slow", ""),
     ];
     let text = [
-        head("models"),
+        head("models", "3h"),
         stack("quick", "50us"),
         stack("slow", "400us"),
         DATABASE.to_string(),
@@ -179,7 +179,8 @@ fn an_ordinary_user_copies_from_one_directory_to_another() {
         scan("all of it"),
         copy("back", "home", ""),
     ];
-    let text = [head("directories"), stack("here"), stack("there"), DATABASE.to_string()].concat();
+    let head = head("directories", limit("2s"));
+    let text = [head, stack("here"), stack("there"), DATABASE.to_string()].concat();
     bench.write("study.toml", &(text + &phases.concat()));
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "result.assay"]);
     let ledger = Ledger::open(bench.path("result.assay")).expect("a result");
@@ -232,7 +233,7 @@ fn loop_study(dir: &Path) -> String {
         scan("all of it at home"),
     ];
     [
-        head("sides"),
+        head("sides", limit("30s")),
         set("left"),
         set("right"),
         log,
@@ -250,9 +251,17 @@ fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
     };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("sides", &loop_study(&rig.work())), rig.result("sides"));
-    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
-    assert_eq!(rig.belongings(&[]), before, "something is left");
-    let ledger = Ledger::open(&result).expect("a result");
+    let run = |more: &[&str]| {
+        rig.run(&study, &result, more).expect(0, &[]);
+        assert_eq!(rig.belongings(&[]), before, "something is left");
+        Ledger::open(&result).expect("a result")
+    };
+    let mut ledger = run(&["--quiet", "--yes"]);
+    // Where a block takes longer than half of the limit, the run is taken up again for the other side.
+    if ledger.trials().expect("trials").len() < 2 * 2 {
+        drop(ledger);
+        ledger = run(&["--quiet", "--yes", "--resume"]);
+    }
     all_valid(&ledger, 2 * 6);
     for stack in ["group", "btrfs"] {
         sides_are_right(&ledger, stack, "to btrfs", 0.0);
@@ -278,7 +287,7 @@ fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
         let on = |trial: &&ledger::Trial| trial.stack == "group" && trial.lun_set == side;
         trials.iter().filter(on).count()
     };
-    assert!(of("left") >= 2 && of("right") >= 2, "sides change between blocks");
+    assert!(of("left") >= 1 && of("right") >= 1, "sides change between blocks");
     let here = "the database went from group on left to btrfs on right";
     assert_eq!(gone(here), of("left"));
     let there = "the database went from group on right to btrfs on left";
@@ -300,7 +309,7 @@ fn stopped_study(dir: &Path) -> String {
         scan("all of it there"),
     ];
     [
-        head("stopped"),
+        head("stopped", limit("2s")),
         set("left"),
         set("right"),
         stacks.to_string(),
@@ -345,6 +354,6 @@ fn a_run_stopped_while_it_copies_leaves_nothing_and_is_completed() {
     let ledger = Ledger::open(&result).expect("a result");
     let done = ledger.trials().expect("trials").into_iter();
     let done = done.filter(|t| t.status == ledger::TrialStatus::Done).count();
-    crate::rig::assert_four_blocks(done, 2);
+    assert_blocks(done, 2);
     assert_eq!(rig.belongings(&[]), before);
 }

@@ -5,7 +5,7 @@
 //! Prevents: answers that nobody keeps, a generator that is left behind, and a question without end.
 
 use crate::machine::is_full;
-use crate::rig::{Rig, text};
+use crate::rig::{Rig, assert_blocks, limit, text};
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -27,11 +27,12 @@ fn opened(rig: Rig) -> Rig {
 }
 
 fn study(dir: &Path, phases: &str) -> String {
+    let limit = limit("1s");
     format!(
         r#"
 [study]
 name = "questions"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 [luns.data]
 files = {{ size = "192MiB", dir = "{}" }}
@@ -70,7 +71,7 @@ fn every_engine_gives_the_same_answers_alone_and_together() {
     assert_eq!(rig.belongings(&[]), before);
     let ledger = Ledger::open(&result).expect("opens");
     let phases = ledger.phases().expect("phases");
-    crate::rig::assert_four_blocks(phases.len(), 3 * 3);
+    assert_blocks(phases.len(), 3 * 3);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{:?}", phase.run);
     }
@@ -118,9 +119,15 @@ fn every_engine_gives_the_same_answers_alone_and_together() {
     }
 }
 
-/// Four users whose sorts and groups spill: beside the data, and to LUNs of their own. One block in the usual size.
+/// Four users whose sorts and groups spill: beside the data, and to LUNs of their own. A smaller database in the usual
+/// size.
 fn spilling(dir: &Path) -> String {
-    let limit = if is_full() { "3h" } else { "1s" };
+    let limit = limit("1s");
+    let (lun, scale) = if is_full() {
+        ("384MiB", "0.05")
+    } else {
+        ("256MiB", "0.02")
+    };
     let server = "database = { engine = \"postgres\", settings = { max_wal_size = \"64MB\", min_wal_size = \"32MB\", \
                   work_mem = \"64kB\" } }";
     format!(
@@ -130,7 +137,7 @@ name = "temporary"
 time_limit = "{limit}"
 blocks = 4
 [luns.data]
-files = {{ size = "384MiB", dir = "{0}" }}
+files = {{ size = "{lun}", dir = "{0}" }}
 [luns.temp]
 files = {{ size = "96MiB", dir = "{0}" }}
 [memory]
@@ -162,7 +169,7 @@ cache = "2MiB"
 [[phase]]
 name = "four users"
 kind = "tpch"
-scale = 0.05
+scale = {scale}
 users = 4
 each = 1
 questions = [1, 17]
@@ -186,7 +193,9 @@ fn temporary_files_have_a_place_of_their_own() {
     assert_eq!(share_named(&rig, &result, "beside"), None);
     for stack in ["server", "file", "group"] {
         let share = share_named(&rig, &result, stack).expect("a share");
-        assert!(share >= 0.95 || stack == "server", "{stack}: {share}");
+        // How much of the server's a page cache keeps, and when the kernel writes it back, is the machine's affair.
+        let least = if stack == "server" { 0.0 } else { 0.95 };
+        assert!(share > least, "{stack}: {share}");
     }
 }
 
@@ -231,8 +240,8 @@ fn temporary_bytes(sums: &TemporarySums) {
         match (stack.as_str(), of_asked, of_blocks) {
             // Beside the data they are not told apart.
             ("beside", None, None) => {}
-            // The page cache keeps what is gone soon; how much, the kernel decides.
-            ("server", Some(share), None) => assert!(share < 1.05, "{stack}: {share}"),
+            // The page cache keeps what is gone soon, and what changes after it was written back is written again.
+            ("server", Some(share), None) => assert!(share > 0.0, "{stack}: {share}"),
             // Beyond whole blocks there is only what the file system and the group note for themselves.
             ("file" | "group", Some(of_asked), Some(of_blocks)) => {
                 assert!((of_blocks - 1.0).abs() < 0.05, "{stack}: {of_blocks} of the blocks");
@@ -257,12 +266,12 @@ fn share_named(rig: &Rig, result: &Path, stack: &str) -> Option<f64> {
 #[test]
 fn temporary_space_that_runs_out_is_reported() {
     let Some(rig) = rig() else { return };
-    let dir = rig.work();
+    let (dir, limit) = (rig.work(), limit("1s"));
     let text = format!(
         r#"
 [study]
 name = "full"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 [luns.data]
 files = {{ size = "384MiB", dir = "{0}" }}
@@ -296,7 +305,8 @@ scale = 0.05
     rig.run(&path, &result, &[]).expect(0, &["ran out of space"]);
     assert_eq!(rig.belongings(&[]), before);
     let phases = Ledger::open(&result).expect("opens").phases().expect("phases");
-    assert!(!phases.is_empty());
+    let both = !phases.is_empty() && phases.len().is_multiple_of(2);
+    assert!(both, "the run ends before its second stack: {phases:?}");
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Failed("ran out of space".to_string()));
     }

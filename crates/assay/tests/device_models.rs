@@ -1,7 +1,7 @@
 //! Studies on modelled LUNs: what a run says of them, and that nothing is left behind when the process that plays the
 //! devices is killed under load, or the run itself. Needs root, loop devices and /dev/fuse.
 
-use crate::rig::{Rig, Running};
+use crate::rig::{Rig, Running, assert_blocks, blocks, limited};
 use ledger::{Ledger, Measure, PhaseStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
@@ -133,7 +133,8 @@ fn under_load(rig: &Rig, result: &Path, running: &mut Running) -> i32 {
 fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("m", &study(&rig.work(), VOLUME, "300ms")), rig.result("m"));
+    let text = limited(&study(&rig.work(), VOLUME, "300ms"), "2s");
+    let (study, result) = (rig.study("m", &text), rig.result("m"));
     let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -198,13 +199,13 @@ fn a_copy_between_modelled_devices_is_counted_like_any_phase() {
         rig.work().display()
     );
     let text = study(&rig.work(), VOLUME, "300ms").replacen("[[stack]]", &set, 1) + copy;
-    let (study, result) = (rig.study("c", &text), rig.result("c"));
+    let (study, result) = (rig.study("c", &limited(&text, "2s")), rig.result("c"));
     rig.run(&study, &result, &[]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
     let copies: Vec<_> = phases.iter().filter(|p| p.run.name == "move").collect();
-    crate::rig::assert_four_blocks(copies.len(), 1);
+    assert_blocks(copies.len(), 1);
     for phase in copies {
         let of = |wanted: Measure| measures.iter().find(|row| row.phase == phase.id && row.row.0 == wanted);
         for wanted in [Measure::ModelReadBytes, Measure::ModelWriteBytes] {
@@ -273,7 +274,7 @@ fn a_device_that_no_machine_can_play_is_refused() {
 fn a_model_in_slow_motion_has_its_rates_divided_and_is_told() {
     let Some(rig) = able() else { return };
     let text = study(&rig.work(), VOLUME, "300ms").replace("slow_motion = 1\n", "slow_motion = 5\n");
-    let (study, result) = (rig.study("s", &text), rig.result("s"));
+    let (study, result) = (rig.study("s", &limited(&text, "2s")), rig.result("s"));
     let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(
         0,
@@ -400,7 +401,8 @@ faults = [{{ kind = "vanish", luns = "data", lun = 1, after = "100ms" }}]
 fn faults_of_a_phase_happen_and_are_told() {
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("f", &faulty(&rig.work())), rig.result("f"));
+    let text = limited(&faulty(&rig.work()), "11s");
+    let (study, result) = (rig.study("f", &text), rig.result("f"));
     let ran = rig.run(&study, &result, &[]);
     ran.expect(0, &["INVALID", "the disk group lost disk1"]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
@@ -421,7 +423,7 @@ fn faults_of_a_phase_happen_and_are_told() {
         sum("slow", Measure::EngineOperations),
     );
     assert!(
-        operations > 0.0 && slowed_ns >= 4.0 * 40e6,
+        operations > 0.0 && slowed_ns >= f64::from(blocks()) * 40e6,
         "{operations} operations, {slowed_ns} ns"
     );
     // A mirror serves what the other disk has; only who has lost a disk does not count.
@@ -436,7 +438,7 @@ fn faults_of_a_phase_happen_and_are_told() {
         "planted: LUN 1 of data goes away after 100ms, for good",
     ] {
         let told = events.iter().filter(|event| event.text.contains(words)).count();
-        crate::rig::assert_four_blocks(told, 1);
+        assert_blocks(told, 1);
     }
 }
 

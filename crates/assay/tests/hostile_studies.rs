@@ -100,7 +100,7 @@ fn what_a_study_names_is_listed_and_written() {
          name = \"read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 4\nwork_unit = 4\ntime = \"100ms\"\n",
         link.display()
     );
-    let study = rig.study("honest", &text_of);
+    let study = rig.study("honest", &crate::rig::limited(&text_of, "1s"));
     let checked = start(&rig, &["check", text(&study), "--json"]);
     checked.expect(0, &[]);
     let json: serde_json::Value = serde_json::from_str(&checked.stdout).expect("JSON");

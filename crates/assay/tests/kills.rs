@@ -3,34 +3,33 @@
 //! and loop devices. `ASSAY_TEST_SIZE=full` makes more kills on more stacks.
 
 use crate::machine::is_full;
-use crate::rig::Rig;
+use crate::rig::{Rig, blocks, limit};
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Four blocks, the fewest that a study has.
-const BLOCKS: u32 = 4;
 /// The smallest that XFS takes.
 const LUN: &str = "304MiB";
 
+/// In each block.
 fn kills() -> u32 {
-    if is_full() { 25 } else { 1 }
+    if is_full() { 25 } else { 4 }
 }
 
 /// Databases in SQL take a second or two to come up.
 fn kills_in_sql() -> u32 {
-    if is_full() { 5 } else { 1 }
+    if is_full() { 5 } else { 4 }
 }
 
 fn study(dir: &Path, stacks: &str, database: &str, work: &str, kills: u32) -> String {
-    let dir = dir.display();
+    let (dir, limit) = (dir.display(), limit("1ms"));
     let sets: String = ["data", "redo"]
         .iter()
         .filter(|set| stacks.contains(&format!("\"{set}\"")))
         .map(|set| format!("[luns.{set}]\nfiles = {{ size = \"{LUN}\", dir = \"{dir}\" }}\n"))
         .collect();
     format!(
-        "[study]\nname = \"kills\"\ntime_limit = \"4h\"\nblocks = {BLOCKS}\nseed = 3\n{sets}{stacks}{database}\
+        "[study]\nname = \"kills\"\ntime_limit = \"{limit}\"\nblocks = 4\nseed = 3\n{sets}{stacks}{database}\
          [[phase]]\nname = \"kills\"\nkind = \"kill\"\nkills = {kills}\nearliest = \"200ms\"\nlatest = \"400ms\"\n\
          {work}"
     )
@@ -71,7 +70,7 @@ impl Found {
     }
 
     fn made(&self) -> f64 {
-        f64::from(BLOCKS * kills())
+        f64::from(blocks() * kills())
     }
 
     fn losses(&self) -> Vec<&str> {

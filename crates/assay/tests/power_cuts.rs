@@ -2,16 +2,14 @@
 //! out. Needs root, loop devices and /dev/fuse. `ASSAY_TEST_SIZE=full` makes 200 cuts on each stack.
 
 use crate::machine::is_full;
-use crate::rig::Rig;
+use crate::rig::{Rig, blocks, limit};
 use ledger::{Ledger, Measure, Severity};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Four blocks, the fewest that a study has.
-const BLOCKS: u32 = 4;
-
+/// In each block.
 fn cuts() -> u32 {
-    if is_full() { 200 / BLOCKS } else { 1 }
+    if is_full() { 50 } else { 4 }
 }
 
 /// LUN sets by size: the smallest that each file system takes, for what is written anew for each trial takes most of
@@ -39,8 +37,8 @@ fn study(dir: &Path, stacks: &str) -> String {
         r#"
 [study]
 name = "cuts"
-time_limit = "4h"
-blocks = {BLOCKS}
+time_limit = "{}"
+blocks = 4
 seed = 3
 io = "ring"
 {sets}
@@ -60,6 +58,7 @@ latest = "300ms"
 sessions = 8
 work_unit = 4
 "#,
+        limit("1ms"),
         cuts()
     )
 }
@@ -125,7 +124,7 @@ fn what_is_acknowledged_survives_the_power_on_every_stack() {
     };
     assert_eq!(sums.len(), if is_full() { 5 } else { 1 });
     for (stack, of) in &sums {
-        assert_eq!(of[&Measure::CutsMade], f64::from(BLOCKS * cuts()), "{stack}");
+        assert_eq!(of[&Measure::CutsMade], f64::from(blocks() * cuts()), "{stack}");
         assert!(of[&Measure::CutsAcknowledged] > 0.0, "{stack}: nothing to lose: {of:?}");
         let lost = [
             Measure::CutsLosing,
@@ -187,7 +186,7 @@ fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
 
 /// Databases in SQL: cuts on each stack, fifty or a hundredth of the page engine's.
 fn in_sql(dir: &Path, stacks: &str) -> String {
-    let cuts = if is_full() { 13 } else { 1 };
+    let (cuts, limit) = (if is_full() { 13 } else { 4 }, limit("1ms"));
     let sets: String = [("sql", 160), ("large", 304)]
         .map(|(name, mib)| lun_set(dir, name, mib, stacks))
         .concat();
@@ -195,8 +194,8 @@ fn in_sql(dir: &Path, stacks: &str) -> String {
         r#"
 [study]
 name = "cuts"
-time_limit = "4h"
-blocks = {BLOCKS}
+time_limit = "{limit}"
+blocks = 4
 seed = 5
 {sets}
 {stacks}
@@ -284,7 +283,7 @@ fn a_pool_keeps_what_is_acknowledged() {
     let pool = |name, more| stack(name, "zfs", &format!("arc_max = \"64MiB\"\n{more}"));
     let mut stacks = pool("pool", "");
     let mut here = Vec::new();
-    if cuts() > 1 {
+    if is_full() {
         stacks += &pool("no sync", "sync = \"disabled\"\n");
         // So little is written in the time of a cut that no transaction group is closed for its size, which a small
         // pool does after a few MiB (it reserves 24 times as much): without sync all of it is to be lost.
@@ -315,7 +314,7 @@ fn a_pool_keeps_what_is_acknowledged() {
              {held_bytes} bytes unflushed, {} of them lost",
             of[&Measure::CutsLostBytes]
         );
-        assert_eq!(made, f64::from(BLOCKS * cuts()), "{stack}");
+        assert_eq!(made, f64::from(blocks() * cuts()), "{stack}");
         let least = if is_full() { 20.0 } else { 0.0 };
         assert!(acknowledged > least, "{stack}: too little to lose: {of:?}");
     }

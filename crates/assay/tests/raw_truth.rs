@@ -84,7 +84,11 @@ fn a_study_on_a_raw_device_reads_what_the_engine_says() {
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
     let ledger = Ledger::open(&result).expect("a result");
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
-    crate::rig::assert_four_blocks(phases.len(), 3);
+    assert!(
+        phases.len() >= 4 * 3,
+        "four blocks, in the middle of which neighbours do not show: {} phases",
+        phases.len()
+    );
     let of = |phase: PhaseId, measure: Measure| {
         let found = measures.iter().find(|m| m.phase == phase && m.row.0 == measure);
         found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1

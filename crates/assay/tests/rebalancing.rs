@@ -5,18 +5,19 @@
 //! lost on the way, and a group that is not what the phase left.
 
 use crate::bench::Bench;
-use crate::rig::Rig;
+use crate::rig::{Rig, assert_blocks, limit};
 use ledger::{Ledger, Measure, PhaseStatus, Stamp};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 fn study(dir: &Path) -> String {
-    let work = "update_pct = 25\nsessions = 8\nwork_unit = 4\nbefore = \"300ms\"\nafter = \"300ms\"\n";
+    let work = "update_pct = 25\nsessions = 8\nwork_unit = 4\nbefore = \"200ms\"\nafter = \"200ms\"\n";
+    let limit = limit("10s");
     format!(
         r#"
 [study]
 name = "regrouped"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 seed = 5
 [luns.data]
@@ -112,7 +113,7 @@ fn an_ordinary_user_rebalances_a_group_on_plain_files() {
     assert_eq!(ran.code(), 0, "{ran}");
     let ledger = Ledger::open(bench.path("result.assay")).expect("a result");
     let phases = ledger.phases().expect("phases");
-    crate::rig::assert_four_blocks(phases.len(), 2 * 4);
+    assert_blocks(phases.len(), 2 * 4);
     let measures = ledger.measures().expect("measures");
     for phase in phases.iter().filter(|phase| phase.run.name != "all of it") {
         moved_what_had_to(&ledger, phase, |measure: Measure| {
@@ -148,7 +149,7 @@ fn luns_join_and_leave_while_work_runs() {
         "{facts:?}"
     );
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
-    crate::rig::assert_four_blocks(phases.len(), 2 * 4);
+    assert_blocks(phases.len(), 2 * 4);
     for phase in &phases {
         let name = &phase.run.name;
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{name}");

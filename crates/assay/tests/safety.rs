@@ -4,7 +4,7 @@
 //! Prevents the worst that such a tool can do. Each refusal is looked at from three sides: the exit code, what is said
 //! (path and cure), and the device's content before and after.
 
-use crate::rig::{Ran, Rig, Running, text, tool};
+use crate::rig::{Ran, Rig, Running, limit, text, tool};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +14,13 @@ const MIB: u64 = 64;
 /// A study of one stack on `devices`; `more` are further lines of the LUN set.
 fn study(devices: &[&Path], more: &str) -> String {
     let devices: Vec<String> = devices.iter().map(|d| format!("\"{}\"", d.display())).collect();
+    let limit = limit("1s");
     format!(
         r#"
 [study]
 name = "safety"
 question = "May it be touched?"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 seed = 5
 io = "ring"

@@ -1,11 +1,11 @@
 //! File serving by NFS from the study file to the result file: a server that the run starts, its end by a kill, a power
 //! cut under it, and a tree on a server that was there. Needs root, loop devices, /dev/fuse, nfs-ganesha and rpcbind.
-//! `ASSAY_TEST_SIZE=full` makes more cuts.
+//! `ASSAY_TEST_SIZE=full` makes more cuts, in more blocks.
 //!
 //! Prevents: a server, a namespace, a mount or a file that a run leaves, and an acknowledged name that is lost unseen.
 
 use crate::machine::is_full;
-use crate::rig::{Rig, Running, text, which};
+use crate::rig::{Rig, Running, assert_blocks, blocks, limit, limited, text, which};
 use crate::volumes::guest;
 use ledger::{Ledger, Measure, PhaseStatus};
 use plan::{Access, FileServer, Inject, Stack, StackKind};
@@ -15,9 +15,6 @@ use stacks::{FileService, Journal};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// Four blocks, the fewest that a study has.
-const BLOCKS: u32 = 4;
 
 fn able() -> Option<Rig> {
     let here = stacks::file_servers().remove(0);
@@ -91,8 +88,8 @@ fn ramp(stacks: &str, times: &str) -> String {
         r#"
 [study]
 name = "nfs"
-time_limit = "2h"
-blocks = {BLOCKS}
+time_limit = "3h"
+blocks = 4
 seed = 3
 {stacks}
 [files]
@@ -130,14 +127,15 @@ fn a_ramp_over_nfs_is_recorded_and_nothing_is_left() {
     let Some(rig) = able() else { return };
     let stacks = two_stacks(&rig);
     let before = rig.belongings(&[]);
-    let study = rig.study("nfs", &ramp(&stacks, "warm_up = \"50ms\"\ntime = \"300ms\"\n"));
+    let text_of = limited(&ramp(&stacks, "warm_up = \"50ms\"\ntime = \"300ms\"\n"), "6s");
+    let study = rig.study("nfs", &text_of);
     let result = rig.result("nfs");
     rig.run(&study, &result, &[]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     assert_eq!(at_work(&rig), Vec::<PathBuf>::new());
     let ledger = Ledger::open(&result).expect("a result");
     let phases = ledger.phases().expect("phases");
-    assert!(phases.len() >= 2 * BLOCKS as usize, "{}", phases.len());
+    assert_blocks(phases.len(), 2);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     for of in ledger.file_servings().expect("ramps") {
         let serving = of.row;
@@ -219,7 +217,7 @@ fn a_server_that_dies_in_a_ramp_is_named_with_its_last_words() {
 
 /// Names come and go, and nothing commits: what keeps them is the file system alone.
 fn cuts(rig: &Rig, kind: &str) -> String {
-    let cuts = if is_full() { 12 } else { 1 };
+    let (cuts, limit) = (if is_full() { 12 } else { 4 }, limit("1ms"));
     let (count, model, third) = match kind {
         "kill" => {
             let place = rig.work().join("there");
@@ -234,8 +232,8 @@ fn cuts(rig: &Rig, kind: &str) -> String {
         r#"
 [study]
 name = "cuts"
-time_limit = "1h"
-blocks = {BLOCKS}
+time_limit = "{limit}"
+blocks = 4
 seed = 3
 [luns.data]
 files = {{ size = "64MiB", dir = "{}" }}
@@ -298,7 +296,7 @@ fn ends(kind: &str) {
     let (plain, kept) = (&sums["plain"], &sums["dirsync"]);
     for of in [plain, kept] {
         assert!(
-            of[&Measure::CutsMade] >= f64::from(BLOCKS) && of[&Measure::CutsNotUp] == 0.0,
+            of[&Measure::CutsMade] >= f64::from(4 * blocks()) && of[&Measure::CutsNotUp] == 0.0,
             "{of:?}"
         );
         assert!(
@@ -341,7 +339,7 @@ fn a_kill_loses_acknowledged_names_of_ext4_unless_directories_are_synchronous() 
 
 /// Data are written, a part of them unstable, on file systems whose directories are synchronous.
 fn planted(rig: &Rig) -> String {
-    let cuts = if is_full() { 12 } else { 2 };
+    let (cuts, limit) = (if is_full() { 12 } else { 8 }, limit("1ms"));
     let stack = |name: &str, inject: &str| {
         format!(
             "[[stack]]\nname = \"{name}\"\nkind = \"ext4\"\ndata = \"data\"\nmount_options = [\"dirsync\"]\n{inject}\n"
@@ -354,8 +352,8 @@ fn planted(rig: &Rig) -> String {
         r#"
 [study]
 name = "planted"
-time_limit = "1h"
-blocks = {BLOCKS}
+time_limit = "{limit}"
+blocks = 4
 seed = 5
 [luns.data]
 files = {{ size = "64MiB", dir = "{}" }}
@@ -504,7 +502,7 @@ fn the_kernels_server_serves_a_study_and_nothing_of_it_is_left() {
     assert_eq!(lines, ended, "{said}\n{}{}", read("progress.txt"), read("clean.txt"));
     let ledger = Ledger::open(out.path().join("serving.assay")).expect("a result");
     let served = ledger.file_servings().expect("what was served");
-    assert_eq!(served.len() as u32, BLOCKS);
+    assert_blocks(served.len(), 1);
     for one in &served {
         let server = one.row.server.clone().unwrap_or_default();
         assert!(server.starts_with("the NFS server of Linux "), "{server}");

@@ -146,8 +146,19 @@ fn a_server_that_lets_nobody_in_is_told_with_its_cure() {
     );
     assert_eq!(theirs.left(), ["assay_orders"]);
     theirs.root("DROP DATABASE assay_orders");
-    // With everything right it runs, leaves nothing, and keeps the password to itself.
-    let ran = start(&bench, &theirs.url("joe", "joe"), "100ms", own).wait();
+    with_everything_right_it_runs(&theirs, &bench);
+    nothing_is_said_of_its_host(&bench);
+    // He may not run CHECKPOINT: each phase says so, until somebody lets him.
+    assert_eq!(without_checkpoint(&bench), 4);
+    theirs.root("GRANT pg_checkpoint TO joe");
+    with_everything_right_it_runs(&theirs, &bench);
+    assert_eq!(without_checkpoint(&bench), 0);
+    theirs.server.stop().expect("stopped");
+}
+
+/// It leaves nothing, and keeps the password to itself.
+fn with_everything_right_it_runs(theirs: &Theirs, bench: &Bench) {
+    let ran = start(bench, &theirs.url("joe", "joe"), "100ms", Some(PASSWORD)).wait();
     assert_eq!(ran.code(), 0, "{ran}");
     assert_eq!(theirs.left(), Vec::<String>::new());
     let bytes = std::fs::read(bench.path("there.assay")).expect("read");
@@ -165,8 +176,13 @@ fn a_server_that_lets_nobody_in_is_told_with_its_cure() {
             .iter()
             .all(|row| !row.database.managed)
     );
-    nothing_is_said_of_its_host(&bench);
-    theirs.server.stop().expect("stopped");
+}
+
+/// Warnings of phases that ended without a checkpoint.
+fn without_checkpoint(bench: &Bench) -> usize {
+    let events = Ledger::open(bench.path("there.assay")).and_then(|ledger| ledger.events());
+    let said = |event: &&ledger::Event| event.text.contains("let a superuser run GRANT pg_checkpoint TO");
+    events.expect("events").iter().filter(said).count()
 }
 
 /// What is seen of the users' host stands for nothing of the server's, and the sheet says that once.

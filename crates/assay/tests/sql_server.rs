@@ -4,7 +4,7 @@
 //!
 //! Prevents: a server that outlives its run, and a crash in a phase that is recorded as a slow one.
 
-use crate::rig::{Rig, Running};
+use crate::rig::{Rig, Running, assert_blocks, limited};
 use ledger::{Ledger, Measure, PhaseStatus};
 use rustix::process::{Pid, Signal};
 use std::os::unix::fs::PermissionsExt;
@@ -106,7 +106,7 @@ fn postgres_runs_its_phases_and_leaves_nothing() {
     let phases = orders("400ms")
         + "[[phase]]\nname = \"random\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\n\
              time = \"200ms\"\n[[phase]]\nname = \"bulk\"\nkind = \"bulk\"\nrows = [150, 400]\n";
-    let path = rig.study("server", &study(&rig.work(), 192, &phases));
+    let path = rig.study("server", &limited(&study(&rig.work(), 192, &phases), "3s"));
     let (before, result) = (rig.belongings(&[]), rig.result("server"));
     rig.run(&path, &result, &[]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before);
@@ -116,7 +116,7 @@ fn postgres_runs_its_phases_and_leaves_nothing() {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{:?}", phase.run);
     }
     let databases = ledger.databases().expect("databases");
-    crate::rig::assert_four_blocks(databases.len(), 1);
+    assert_blocks(databases.len(), 1);
     let buffers = databases[0]
         .database
         .settings
@@ -124,7 +124,7 @@ fn postgres_runs_its_phases_and_leaves_nothing() {
         .find(|one| one.name == "shared_buffers");
     assert_eq!(buffers.map(|one| one.value.as_str()), Some("16MB"));
     let entries = ledger.order_entries().expect("order entries");
-    crate::rig::assert_four_blocks(entries.len(), 1);
+    assert_blocks(entries.len(), 1);
     let whole =
         |entry: &ledger::OrderEntry| entry.conditions.len() == 24 && entry.conditions.iter().all(|c| c.found == 0);
     assert!(entries.iter().all(|entry| whole(&entry.row)), "{entries:?}");

@@ -5,6 +5,7 @@
 //! PostgreSQL. Prevents: a parameter of the url that one room knows and the other refuses.
 
 use crate::bench::Bench;
+use crate::rig::limit;
 use databases::postgres::{Cluster, Connection, PARAMETERS, RunAs, Server, Settings, choose};
 use ledger::Ledger;
 use rcgen::{CertificateParams, KeyPair};
@@ -83,10 +84,11 @@ impl Theirs {
 }
 
 fn study(url: &str) -> String {
+    let limit = limit("1s");
     format!(
-        "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
-         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\n\
-         time = \"100ms\"\n"
+        "[study]\nname = \"there\"\nblocks = 4\ntime_limit = \"{limit}\"\n[[stack]]\nname = \"there\"\n\
+         kind = \"server\"\nurl = \"{url}\"\n[[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\n\
+         company = \"reduced\"\ntime = \"100ms\"\n"
     )
 }
 

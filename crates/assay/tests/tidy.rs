@@ -1,5 +1,7 @@
 //! The rules of `STYLE.md` that a machine can hold.
 
+mod sentences;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
@@ -137,10 +139,6 @@ const KINDS: [(&str, &[&str]); 2] = [
             "plan/src/space.rs",
             "plan/src/study/phase.rs",
             "report/src/phase_kind.rs",
-            // Power cuts and kills, which the report tells apart by their kind.
-            "report/src/ranking/refusals.rs",
-            "report/src/cells/kept.rs",
-            "report/src/words/cuts.rs",
             // Made up, not measured.
             "report/src/render/walk.rs",
             // A test, which makes files of two kinds.
@@ -334,103 +332,6 @@ fn child_processes_begin_in_one_place() {
         "use sandbox::command or sandbox::ourselves:\n{}",
         wrong.join("\n")
     );
-}
-
-/// Files of the rooms right of the wall that take texts apart, and whose texts these are.
-const TEXT_READERS: [(&str, &str); 8] = [
-    ("crates/report/src/now.rs", "keys of the study that name its phases"),
-    (
-        "crates/report/src/compare/differences.rs",
-        "names that the kernel gives to loop devices",
-    ),
-    (
-        "crates/report/src/sections/differences.rs",
-        "line breaks, as a study writes them in its values",
-    ),
-    (
-        "crates/report/src/words/contrast.rs",
-        "keys of the study, and names of facts as they are printed",
-    ),
-    (
-        "crates/report/src/stacks/differences.rs",
-        "keys of the study, and paths of devices in what tools say",
-    ),
-    (
-        "crates/report/src/sheet/between.rs",
-        "names that the kernel gives to devices",
-    ),
-    (
-        "crates/report/src/render/walk.rs",
-        "a test: it finds rows in what the renderers printed",
-    ),
-    (
-        "crates/report/src/sections/elsewhere.rs",
-        "units at the end of a quantity's name",
-    ),
-];
-
-/// Calls that compare a part of a text, or split it, by words of the program.
-struct TakenApart {
-    found: Vec<usize>,
-}
-
-impl<'ast> Visit<'ast> for TakenApart {
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if !is_test_only(&item.attrs) {
-            syn::visit::visit_item_mod(self, item);
-        }
-    }
-    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        const PARTS: [&str; 9] = [
-            "contains",
-            "ends_with",
-            "find",
-            "split",
-            "split_once",
-            "starts_with",
-            "strip_prefix",
-            "strip_suffix",
-            "trim_end_matches",
-        ];
-        let word = call.args.first().is_some_and(|argument| match argument {
-            syn::Expr::Lit(literal) => match &literal.lit {
-                syn::Lit::Str(word) => word.value().contains(char::is_alphanumeric) || word.value().ends_with(", "),
-                _ => false,
-            },
-            _ => false,
-        });
-        if word && PARTS.iter().any(|part| call.method == part) {
-            self.found.push(call.method.span().start().line);
-        }
-        syn::visit::visit_expr_method_call(self, call);
-    }
-}
-
-/// A sentence that another room words is no protocol: what a program asks for is a type of the ledger.
-#[test]
-fn no_report_takes_a_sentence_apart() {
-    let (mut wrong, mut idle) = (Vec::new(), TEXT_READERS.to_vec());
-    for (name, text) in sources() {
-        if !["crates/ledger/src/", "crates/report/src/"]
-            .iter()
-            .any(|room| name.starts_with(room))
-        {
-            continue;
-        }
-        let mut taken = TakenApart { found: Vec::new() };
-        taken.visit_file(&syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}")));
-        match idle.iter().position(|(file, _)| *file == name) {
-            Some(_) if taken.found.is_empty() => {}
-            Some(nth) => drop(idle.remove(nth)),
-            None => wrong.extend(taken.found.iter().map(|line| format!("{name}:{line}"))),
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "ask for a fact or a type of the ledger instead:\n{}",
-        wrong.join("\n")
-    );
-    assert!(idle.is_empty(), "exempt without need: {idle:?}");
 }
 
 /// Rooms that do not know the ledger name their facts by texts: (file, what stands before a name).

@@ -9,7 +9,7 @@ use crate::machine::is_full;
 use serde_json::Value;
 
 fn seeds() -> std::ops::Range<u64> {
-    1..if is_full() { 101 } else { 11 }
+    1..if is_full() { 101 } else { 6 }
 }
 
 fn schema() -> jsonschema::Validator {

@@ -6,17 +6,18 @@
 //! and names that are taken, in the rooms `zpool` and `stacks`. Prevents: a foreign pool that is gone, and "not
 //! possible here" without a cure.
 
-use crate::rig::{Rig, Running, text};
+use crate::rig::{Rig, Running, limit, text};
 use std::path::Path;
 use zpool::{Launch, PoolSpec, Redundancy, Tuning, Zpool};
 
 fn study(luns: &str, stack: &str) -> String {
+    let limit = limit("1s");
     format!(
         r#"
 [study]
 name = "refused"
 blocks = 4
-time_limit = "3h"
+time_limit = "{limit}"
 seed = 5
 [luns.data]
 {luns}

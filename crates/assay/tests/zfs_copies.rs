@@ -4,7 +4,7 @@
 //!
 //! Prevents: a copy of which only one side is counted, and two pools whose counters get into each other's way.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, assert_blocks, blocks, limited};
 use ledger::{Ledger, Measure, PhaseStatus};
 use std::path::Path;
 
@@ -100,13 +100,13 @@ fn values(ledger: &Ledger, stack: &str, phase: &str, measure: Measure) -> Vec<f6
 
 fn copies(rig: &Rig, via: &str, log: bool) {
     let before = rig.belongings(&[]);
-    let path = rig.study(via, &study(&rig.work(), via, log));
+    let path = rig.study(via, &limited(&study(&rig.work(), via, log), "3s"));
     let result = rig.result(via);
     rig.run(&path, &result, &["--quiet"]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
     let phases = ledger.phases().expect("phases");
-    crate::rig::assert_four_blocks(phases.len(), 2 * 6);
+    assert_blocks(phases.len(), 2 * 6);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
     }
@@ -115,7 +115,7 @@ fn copies(rig: &Rig, via: &str, log: bool) {
             let of = |measure| values(&ledger, stack, phase, measure);
             let bytes = of(Measure::CopyBytes);
             assert!(
-                bytes.len() >= 4 && bytes.iter().all(|bytes| *bytes > (16 << 20) as f64),
+                bytes.len() >= blocks() as usize && bytes.iter().all(|bytes| *bytes > (16 << 20) as f64),
                 "{bytes:?}"
             );
             assert_eq!(of(Measure::CopyVerifiedBytes), bytes, "{phase} of {stack}");
@@ -137,7 +137,11 @@ fn copies(rig: &Rig, via: &str, log: bool) {
             );
         }
         let arc = values(&ledger, stack, "all of it there", Measure::ArcMaxBytes);
-        assert_eq!(arc, vec![ARC; arc.len().max(4)], "{stack} is on a pool by then");
+        assert_eq!(
+            arc,
+            vec![ARC; arc.len().max(blocks() as usize)],
+            "{stack} is on a pool by then"
+        );
     }
     let before = values(&ledger, "group", "before", Measure::ArcMaxBytes);
     assert!(before.is_empty(), "a disk group has no ARC: {before:?}");

@@ -4,6 +4,8 @@
 //! Prevents: a pool or a process of OpenZFS that outlives its run.
 
 use crate::bench::Bench;
+use crate::machine::{Turn, turn};
+use crate::rig::{assert_blocks, blocks, limited};
 use ledger::{Ledger, Measure, PhaseStatus};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -87,13 +89,13 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
+    let _turn = turn(Turn::Beside);
     let bench = Bench::new();
-    bench.write("study.toml", STUDY);
+    bench.write("study.toml", &limited(STUDY, "2s"));
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
     let ledger = Ledger::open(bench.path("out.assay")).unwrap();
     let phases = ledger.phases().unwrap();
-    crate::rig::assert_four_blocks(phases.len(), 2 * 3);
+    assert_blocks(phases.len(), 2 * 3);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let trials = ledger.trials().unwrap();
     let measures = ledger.measures().unwrap();
@@ -115,7 +117,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     ] {
         let found = of("update", measure);
         assert!(
-            found.len() >= 4 && found.iter().all(|value| *value > 0.0),
+            found.len() >= blocks() as usize && found.iter().all(|value| *value > 0.0),
             "{}: {found:?}",
             measure.name()
         );
@@ -142,18 +144,19 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
     if !crate::rig::has_openzfs() || !rustix::process::geteuid().is_root() {
         return;
     }
-    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
+    let _turn = turn(Turn::Beside);
     let bench = Bench::new();
     let head = STUDY.split("[[phase]]").next().unwrap();
     let other = "[luns.other]\nfiles = { count = 1, size = \"128MiB\", dir = \".\" }\n[[stack]]\nname = \"ext4\"\n\
          kind = \"ext4\"\ndata = \"data\"\n[database]";
     let phases = "[[phase]]\nname = \"move\"\nkind = \"copy\"\nto = \"zfs\"\ndata = \"other\"\n\
                   [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n";
-    bench.write("study.toml", &(head.replace("[database]", other) + phases));
+    let text = head.replace("[database]", other) + phases;
+    bench.write("study.toml", &limited(&text, "2s"));
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
     let ledger = Ledger::open(bench.path("out.assay")).unwrap();
     let phases = ledger.phases().unwrap();
-    crate::rig::assert_four_blocks(phases.len(), 3 * 2);
+    assert_blocks(phases.len(), 3 * 2);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let trials = ledger.trials().unwrap();
     let processes = |stack: &str| -> Vec<f64> {
@@ -166,7 +169,10 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
         wanted.map(|row| row.row.1).collect()
     };
     let (one, two) = (processes("group"), processes("zfs"));
-    assert!(one.len() == two.len() && one.len() >= 4, "{one:?} {two:?}");
+    assert!(
+        one.len() == two.len() && one.len() >= blocks() as usize,
+        "{one:?} {two:?}"
+    );
     assert!(
         two.iter().sum::<f64>() > 1.5 * one.iter().sum::<f64>(),
         "both pools' processes count: {one:?} {two:?}"
@@ -178,7 +184,7 @@ fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
+    let _turn = turn(Turn::Beside);
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
@@ -211,7 +217,7 @@ fn a_process_that_dies_in_a_phase_is_named_and_nothing_is_left_of_it() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
+    let _turn = turn(Turn::Beside);
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let run = crate::bench::Running::start(bench.command(&["run", "study.toml", "--quiet", "-o", "out.assay"]));

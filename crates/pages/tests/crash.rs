@@ -1,4 +1,5 @@
-//! Crashes, ten thousand of them, and one at every write and every flush of a fixed piece of work.
+//! Crashes, ten thousand of them with `ASSAY_TEST_SIZE=full`, and one at every write and flush of a fixed piece of
+//! work.
 //!
 //! `ASSAY_CRASH_SEEDS` sets the number of seeds; a failing seed is printed with the command that replays it.
 
@@ -7,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use targets::PowerFails;
 
 fn seeds() -> u64 {
+    let is_full = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
     std::env::var("ASSAY_CRASH_SEEDS")
         .ok()
         .and_then(|s| s.parse().ok())
-        .unwrap_or(10_000)
+        .unwrap_or(if is_full { 10_000 } else { 1_500 })
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::machine::run_seed;
 use pages::Planted;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Seeds a bug may survive; the unplanted engine passes all of them in `tests/crash.rs`.
+/// Seeds a bug may survive; the unplanted engine passes all of them in `tests/crash.rs` at full size.
 const SEEDS_MAX: u64 = 3000;
 
 /// First seed that catches the bug, and what was found.

@@ -2,17 +2,18 @@
 //! it.
 
 use crate::neighbours::town::{Town, stop_at};
-use crate::rig::{Running, text};
+use crate::rig::{Running, limit, text};
 use rustix::process::Signal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 fn study(dir: &Path) -> String {
+    let limit = limit("2s");
     format!(
         r#"
 [study]
 name = "server"
-time_limit = "3h"
+time_limit = "{limit}"
 blocks = 4
 [[stack]]
 name = "here"

@@ -2,13 +2,14 @@
 //!
 //! Gives a [`Town`]; the user, the canary device and all directories are gone when it is dropped.
 
-use crate::rig::{Ran, Rig, Running, text, tool, which};
+use crate::rig::{Ran, Rig, Running, limit, text, tool, which};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,16 +29,22 @@ struct Canary {
 
 /// The fixture.
 pub(crate) struct Town {
-    pub(crate) user: User,
     pub(crate) rig: Rig,
+    /// Dropped after the rig: the next town's user may have its number, and no file of this one's.
+    pub(crate) user: User,
     canary_device: PathBuf,
     before: (BTreeMap<PathBuf, Canary>, u64),
-    /// The last to be dropped: the next test's user comes when this one is gone.
-    _alone: MutexGuard<'static, ()>,
 }
 
-/// One town at a time: its user has the name of this process.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Towns so far: their users have names of their own.
+static TOWNS: AtomicU32 = AtomicU32::new(0);
+
+/// Whoever adds or deletes a user while another one does waits for whole seconds.
+static ACCOUNTS: Mutex<()> = Mutex::new(());
+
+fn accounts() -> MutexGuard<'static, ()> {
+    ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A user of the host who means no good.
 pub(crate) struct User {
@@ -47,7 +54,9 @@ pub(crate) struct User {
 
 impl User {
     fn new() -> User {
-        let name = format!("mallory{}", std::process::id());
+        let town = TOWNS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("mallory{}x{town}", std::process::id());
+        let _accounts = accounts();
         let useradd = which("useradd").expect("useradd: the package passwd has it");
         tool(
             text(&useradd),
@@ -84,6 +93,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
+        let _accounts = accounts();
         let _ = Command::new("userdel").arg(&self.name).output();
     }
 }
@@ -91,7 +101,6 @@ impl Drop for User {
 impl Town {
     /// `None`, with the reason printed, where the rig can't be had.
     pub(crate) fn new() -> Option<Town> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rig = Rig::new(&["mkfs.ext4", "useradd"])?;
         // Others get to what is theirs; the rig's own directories are root's.
         std::fs::set_permissions(rig.path(""), PermissionsExt::from_mode(0o755)).expect("its mode");
@@ -117,7 +126,6 @@ impl Town {
             user,
             canary_device,
             before: (BTreeMap::new(), 0),
-            _alone: alone,
         };
         town.before = town.canaries();
         Some(town)
@@ -230,7 +238,8 @@ work_unit = 4
 "#;
 
 fn head(name: &str) -> String {
-    format!("[study]\nname = \"{name}\"\ntime_limit = \"3h\"\nblocks = 4\nseed = 5\nio = \"pread\"\n")
+    let limit = limit("1500ms");
+    format!("[study]\nname = \"{name}\"\ntime_limit = \"{limit}\"\nblocks = 4\nseed = 5\nio = \"pread\"\n")
 }
 
 /// ext4 on a LUN file in `dir`, phases of so many milliseconds.

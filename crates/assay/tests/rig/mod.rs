@@ -7,7 +7,7 @@
 
 mod held_up;
 
-use crate::machine::{DISK, Turn, scratch, turn};
+use crate::machine::{DISK, Turn, is_full, scratch, turn};
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,11 +17,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Four blocks of so many phases, or more: where the hypervisor took most of the processors for a while, a block does
-/// not count, and others take its place.
-pub(crate) fn assert_four_blocks(phases: usize, of_block: usize) {
+/// Blocks, at least, of a study that is run for what it does and not for a verdict: the four that a study asks for at
+/// least where the tests run at full size, else the one after which its time is over (see [`limit`]).
+pub(crate) fn blocks() -> u32 {
+    if is_full() { 4 } else { 1 }
+}
+
+/// The time limit of such a study. A run begins no block that would take it past its limit: as a rule one block is
+/// over by then, and sometimes two. `least`: what the phases of four blocks ask for; `assay run` refuses less.
+pub(crate) fn limit(least: &'static str) -> &'static str {
+    if is_full() { "3h" } else { least }
+}
+
+/// A study with that limit in the place of its own.
+pub(crate) fn limited(study: &str, least: &'static str) -> String {
+    let usual = "time_limit = \"3h\"";
+    assert!(study.contains(usual), "the study has another limit:\n{study}");
+    study.replace(usual, &format!("time_limit = \"{}\"", limit(least)))
+}
+
+/// Whole blocks of so many phases, and [`blocks`] of them or more: one may be begun in the time that is left, and at
+/// full size others take the place of blocks that do not count.
+pub(crate) fn assert_blocks(phases: usize, of_block: usize) {
     assert!(
-        phases >= 4 * of_block && phases.is_multiple_of(of_block),
+        phases >= blocks() as usize * of_block && phases.is_multiple_of(of_block),
         "{phases} phases, {of_block} a block"
     );
 }
@@ -306,11 +325,7 @@ impl Running {
     /// To its end.
     pub(crate) fn wait(mut self) -> Ran {
         // Hundreds of cuts of the power take the better part of an hour.
-        let patience = if crate::machine::is_full() {
-            PATIENCE * 8
-        } else {
-            PATIENCE
-        };
+        let patience = if is_full() { PATIENCE * 8 } else { PATIENCE };
         if self.let_run(patience) {
             self.give_up(patience);
         }
@@ -463,4 +478,31 @@ fn list_dirs(dir: &Path, into: &mut BTreeSet<PathBuf>) {
             into.insert(entry.path());
         }
     }
+}
+
+/// Whoever waits to be alone holds up a thread meanwhile, and the tests beside it wait for its end: `./test` runs these
+/// files one after the other, before all others.
+#[test]
+fn who_works_alone_is_in_the_list_of_the_script() {
+    let script = std::fs::read_to_string(crate::bench::root().join("test")).expect("the script");
+    let list = script
+        .lines()
+        .find_map(|line| line.strip_prefix("alone=(")?.strip_suffix(')'));
+    let listed: BTreeSet<String> = list.expect("its list").split(' ').map(str::to_string).collect();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut alone = BTreeSet::new();
+    for entry in walkdir::WalkDir::new(&tests) {
+        let path = entry.expect("listed").into_path();
+        let place = path.strip_prefix(&tests).expect("inside");
+        if place.extension().is_none_or(|end| end != "rs") || place.starts_with("rig") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("read");
+        if text.contains("Rig::alone(") || text.contains("Turn::Alone") {
+            let file = Path::new(place.components().next().expect("a name").as_os_str());
+            let name = file.file_stem().expect("a name").to_string_lossy();
+            alone.insert(format!("{name}::"));
+        }
+    }
+    assert_eq!(alone, listed, "files that work alone, and the list `alone` in ./test");
 }

@@ -1,7 +1,8 @@
 //! Traps on LUNs that this tool serves itself, through FUSE: they lie, err, lag and lose their power. Need root, loop
 //! devices and /dev/fuse.
 
-use crate::rig::{Rig, which};
+use crate::machine::is_full;
+use crate::rig::{Rig, limited, which};
 use crate::traps::on_devices::{DYING, LIES, MODELLED, NEVER_CUT, NO_BARRIERS, ROTTEN, SERVED, SLOW};
 use crate::traps::placed::{DATABASE, InMemory, head, reads, report, told};
 use crate::traps::sheet::{Judged, STUDY, Trap, at, must_have, on};
@@ -79,12 +80,14 @@ fn durability(rig: &Rig) -> Vec<Judged> {
     let apart = set("data", (1, 20), &dir) + &set("redo", (1, 12), &dir);
     let luns = apart.clone() + &set("whole", (1, 48), &dir);
     let raw = |name: &str, more: &str| stack(name, "raw", "data", &format!("redo = \"redo\"\n{more}"));
+    // So many in each of four blocks, or all of them in one.
     let study = |luns: &str, stacks: &[String], cuts: u32| {
+        let cuts = if is_full() { cuts } else { 4 * cuts };
         let phase = format!(
             "[[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\ncuts = {cuts}\nearliest = \"100ms\"\n\
              latest = \"250ms\"\nsessions = 8\nwork_unit = 4\n"
         );
-        [head(), luns, &stacks.concat(), DATABASE, &phase].concat()
+        limited(&[head(), luns, &stacks.concat(), DATABASE, &phase].concat(), "1ms")
     };
     let stacks = [
         raw("keeps", ""),
