@@ -133,9 +133,11 @@ owed! {
         ZramVerified: "zram: engine by pread, verified, rate over verification off", Shown, 3;
     }
     Processors {
-        ProcessorsLoop: "processors: bare loop on the null target, share of linear", AtLeast(0.9), 3;
-        ProcessorsMemory: "processors: page engine on files in memory, share of linear", AtLeast(0.9), 3;
-        ProcessorsZram: "processors: page engine on zram, share of linear", AtLeast(0.9), 3;
+        // What the machine itself loses: the loops share nothing.
+        ProcessorsLoop: "processors: bare loop on the null target, share of linear", Shown, 3;
+        ProcessorsMemory: "processors: page engine on files in memory, share of linear over the bare loop's",
+            AtLeast(0.95), 3;
+        ProcessorsZram: "processors: page engine on zram, share of linear over the bare loop's", AtLeast(0.95), 3;
         ProcessorsFio: "processors: fio psync on zram, share of linear", Shown, 3;
     }
     Sessions {
@@ -271,7 +273,7 @@ pub(crate) fn table(found: &Found) -> String {
         aligned(&rows)
     );
     for (section, why) in &found.absent {
-        text.push_str(&format!("\n{section:?} could not be measured here: {why}\n"));
+        text.push_str(&format!("\n{section:?}, {ABSENT}: {why}\n"));
     }
     text
 }
@@ -330,7 +332,7 @@ mod tests {
         let counts = "1 met, 0 MISSED, 0 too wide, 0 shown, 3 not measured";
         assert!(text.contains(counts), "{text}");
         assert!(text.contains("scan: rate over fio sequential: depth 8 "), "{text}");
-        assert!(text.contains("Zram could not be measured here: not root"), "{text}");
+        assert!(text.contains("Zram, not measured: not root"), "{text}");
         assert!(!text.contains("group"), "{text}");
     }
 

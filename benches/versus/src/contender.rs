@@ -52,6 +52,8 @@ pub(crate) enum Tool {
 pub(crate) struct Contender {
     pub(crate) name: String,
     pub(crate) tool: Tool,
+    /// Where it fails, the others are compared without it.
+    pub(crate) optional: bool,
 }
 
 /// Parameters of fio.
@@ -98,6 +100,7 @@ impl Contender {
         Contender {
             name: name.into(),
             tool: Tool::Ours(side),
+            optional: false,
         }
     }
 
@@ -105,6 +108,16 @@ impl Contender {
         Contender {
             name: name.into(),
             tool: Tool::Fio(fio),
+            optional: false,
+        }
+    }
+
+    /// One that the comparison can do without.
+    pub(crate) fn optional(name: &str, tool: Tool) -> Contender {
+        Contender {
+            name: name.into(),
+            tool,
+            optional: true,
         }
     }
 
@@ -416,10 +429,7 @@ mod tests {
             "        fsync                9.000 ops/sec       1 usecs/op",
         ]
         .join("\n");
-        let contender = Contender {
-            name: "p".into(),
-            tool: Tool::PgTestFsync("/x/pg_test_fsync".into()),
-        };
+        let contender = Contender::optional("p", Tool::PgTestFsync("/x/pg_test_fsync".into()));
         assert_eq!(contender.read(&printed).unwrap()["iops"], 1234.5);
         assert!(contender.read("open_datasync 1 ops/sec").is_err());
     }

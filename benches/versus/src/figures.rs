@@ -27,6 +27,8 @@ pub(crate) struct Table {
     pub(crate) columns: &'static [Column],
     pub(crate) lines: Vec<Line>,
     pub(crate) ratios: Vec<Ratio>,
+    /// Contenders without which the table stands: name, and why they could not run.
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 /// One contender's figures, a row for each round.
@@ -158,6 +160,7 @@ impl Table {
             columns,
             lines: names.iter().map(line).collect(),
             ratios: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -169,6 +172,12 @@ impl Table {
         if let Some(line) = self.lines.iter_mut().find(|line| line.name == name) {
             line.rounds.push(row);
         }
+    }
+
+    /// Takes a contender out: what it did before it failed is of no use.
+    pub(crate) fn leave_out(&mut self, name: &str, why: String) {
+        self.lines.retain(|line| line.name != name);
+        self.left_out.push((name.into(), why));
     }
 
     /// A figure that was taken once, apart from the rounds.
@@ -206,6 +215,9 @@ impl Table {
         let mut text = format!("## {}\n\n", self.title);
         for note in &self.notes {
             let _ = writeln!(text, "{note}\n");
+        }
+        for (name, why) in &self.left_out {
+            let _ = writeln!(text, "{name}, not measured: {why}\n");
         }
         let mut rows = vec![vec![String::new()]];
         rows[0].extend(self.columns.iter().map(|c| c.head.to_string()));
@@ -277,6 +289,22 @@ mod tests {
             (2.0, 1.0, 3.0, 3)
         );
         assert!(table.markdown().contains("100 (30-1,000)"), "{}", table.markdown());
+    }
+
+    #[test]
+    fn a_contender_that_is_left_out_has_no_row_and_no_ratio() {
+        const COLUMNS: &[Column] = &[Column::new("iops", "IOPS", 0)];
+        let mut table = Table::new("t", COLUMNS, &["a".into(), "b".into()]);
+        for name in ["a", "b"] {
+            table.add(name, Row::from([("iops".into(), 1.0)]));
+        }
+        table.leave_out("b", "it ended early".into());
+        assert_eq!(table.ratio("rate", "a", "b", "iops"), None);
+        let words = table.markdown();
+        assert!(
+            words.contains("b, not measured: it ended early") && !words.contains("| b"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes about 45 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// Takes 37 to 45 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
 /// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
@@ -40,7 +40,7 @@ pub(crate) struct Flags {
     /// PostgreSQL's `pg_test_fsync` (default: on the PATH, or of the newest version under /usr/lib/postgresql)
     #[arg(long, value_name = "PATH")]
     pub(crate) pg_test_fsync: Option<PathBuf>,
-    /// The `assay` binary (default: built beside this one)
+    /// The `assay` binary (default: built beside this one before the first section, where one needs it)
     #[arg(long, value_name = "PATH")]
     pub(crate) assay: Option<PathBuf>,
     /// An earlier `assay` binary, which reads result files of the same version: its reports stand beside those of this
@@ -80,6 +80,13 @@ pub(crate) enum Section {
     Grows,
     /// Simulated disk groups, to 10 TB and 10,000 files: mounts, checks, rebalances
     GroupSizes,
+}
+
+impl Section {
+    /// Whether it runs the `assay` binary.
+    pub(crate) fn runs_assay(self) -> bool {
+        matches!(self, Section::Sqlite | Section::Lab | Section::Grows)
+    }
 }
 
 #[derive(Subcommand, Debug)]

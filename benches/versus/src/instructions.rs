@@ -9,9 +9,10 @@
 
 use crate::child::Started;
 use crate::contender::{Contender, Limit, Tool};
+use crate::flags::Side;
 use crate::stepped;
 use crate::undo::Interrupt;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -129,12 +130,23 @@ pub(crate) fn by_difference(
     ))
 }
 
-/// Reads that are counted one by one. The longer run has twice as many: what the drain and the end cost is in both.
+/// So many reads at least are counted one by one.
 const STEPPED_REQUESTS: u64 = 640;
+
+/// Reads of two runs, in whole operations of each session. The longer one has twice as many: what the drain and the end
+/// cost is in both.
+fn stepped_requests(side: &Side) -> [u64; 2] {
+    let step = u64::from(side.sessions) * u64::from(side.work_unit);
+    let few = STEPPED_REQUESTS.next_multiple_of(step.max(1));
+    [few, 2 * few]
+}
 
 /// User instructions per request as the processor executes them, by [`stepped`]: for our own sides alone, which say
 /// when their loop begins.
 pub(crate) fn by_steps(contender: &Contender, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<f64> {
+    let Tool::Ours(side) = &contender.tool else {
+        bail!("{} does not say when its loop begins", contender.name);
+    };
     let count = |requests: u64| {
         let (program, args) = contender.command(Limit::Requests(requests), scratch)?;
         let environment = [PLAIN_COPIES, (stepped::MARK, "1")];
@@ -145,7 +157,8 @@ pub(crate) fn by_steps(contender: &Contender, scratch: &Path, interrupt: &Interr
             .context("a side that does not say how many requests it did")?;
         anyhow::Ok((found.instructions as f64, *done))
     };
-    let (few, more) = (count(STEPPED_REQUESTS)?, count(2 * STEPPED_REQUESTS)?);
+    let [few, more] = stepped_requests(side);
+    let (few, more) = (count(few)?, count(more)?);
     Ok((more.0 - few.0) / (more.1 - few.1))
 }
 
@@ -183,6 +196,21 @@ fn references(said: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stepped_runs_have_whole_operations_of_each_session() {
+        let of = |sessions: u32, work_unit: u32| {
+            let own = crate::contender::side(crate::flags::Work::Reads, std::path::Path::new("/x"));
+            stepped_requests(&Side {
+                sessions,
+                work_unit,
+                ..own
+            })
+        };
+        assert_eq!(of(64, 1), [640, 1280]);
+        assert_eq!(of(64, 16), [1024, 2048]);
+        assert_eq!(of(16, 1), [640, 1280]);
+    }
 
     #[test]
     fn counts_are_read_and_what_is_not_supported_is_none() {

@@ -29,8 +29,8 @@ use clap::{Parser, ValueEnum};
 use flags::{Command, Flags, Section};
 use places::Sizes;
 use sections::reads::{self, Kind};
-use sections::{Bench, Found, say};
-use std::path::Path;
+use sections::{Bench, Found, lab, say};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use undo::Interrupt;
 
@@ -59,10 +59,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
         .tempdir_in(&flags.dir)?;
     let bench = bench(flags, scratch.path(), interrupt);
     let mut found = Found::default();
-    for section in Section::value_variants().iter().copied() {
-        if !flags.only.is_empty() && !flags.only.contains(&section) {
-            continue;
-        }
+    for section in asked(flags) {
         bench.interrupt.check()?;
         found.asked.push(section);
         match one(&bench, section) {
@@ -70,6 +67,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
                 for table in &part.tables {
                     println!("{}", table.markdown());
                 }
+                found.absent.extend(left_out(section, &part));
                 found.tables.extend(part.tables);
                 found.seen.extend(part.seen);
                 found.absent.extend(part.absent);
@@ -86,6 +84,30 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
     record::write(flags, &bench, &found)
 }
 
+/// The sections that are to run, in their order.
+fn asked(flags: &Flags) -> impl Iterator<Item = Section> {
+    let all = Section::value_variants().iter().copied();
+    all.filter(move |section| flags.only.is_empty() || flags.only.contains(section))
+}
+
+/// Contenders that a section could do without, and had to.
+fn left_out(section: Section, part: &Found) -> impl Iterator<Item = (Section, String)> {
+    let all = part.tables.iter().flat_map(|table| &table.left_out);
+    all.map(move |(name, why)| (section, format!("{name}: {why}")))
+}
+
+/// The `assay` binary: the one that was named, or one built of this source before anything is measured. The reason
+/// where there is none.
+fn assay(flags: &Flags) -> Result<PathBuf, String> {
+    if let Some(path) = &flags.assay {
+        return Ok(path.clone());
+    }
+    if !asked(flags).any(Section::runs_assay) {
+        return Err("it was not built: no section asks for it".into());
+    }
+    lab::build().map_err(|error| format!("{error:#}"))
+}
+
 /// What every section is told.
 fn bench(flags: &Flags, scratch: &Path, interrupt: Interrupt) -> Bench {
     Bench {
@@ -96,7 +118,7 @@ fn bench(flags: &Flags, scratch: &Path, interrupt: Interrupt) -> Bench {
         scratch: scratch.to_owned(),
         t_io_uring: flags.t_io_uring.clone().or_else(record::find_t_io_uring),
         pg_test_fsync: flags.pg_test_fsync.clone().or_else(record::find_pg_test_fsync),
-        assay: flags.assay.clone(),
+        assay: assay(flags),
         before: flags.before.clone(),
         counters: instructions::Counters::find(),
         interrupt,
@@ -120,5 +142,27 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Lab => sections::lab::run(bench),
         Section::Grows => sections::grows::run(bench),
         Section::GroupSizes => sections::group_sizes::run(bench),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_assay_has_it_before_the_first_section() {
+        let flags = |only: &str| Flags::try_parse_from(["versus", "--only", only]).unwrap();
+        for (only, needed) in [
+            ("sqlite", true),
+            ("scan,lab", true),
+            ("grows", true),
+            ("redo,group", false),
+        ] {
+            assert_eq!(asked(&flags(only)).any(Section::runs_assay), needed, "{only}");
+        }
+        assert!(assay(&flags("scan")).is_err(), "nothing is built that nobody runs");
+        let named = Flags::try_parse_from(["versus", "--assay", "/x/assay"]).unwrap();
+        assert_eq!(assay(&named), Ok(PathBuf::from("/x/assay")));
+        assert_eq!(asked(&named).count(), Section::value_variants().len());
     }
 }

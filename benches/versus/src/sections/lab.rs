@@ -91,7 +91,7 @@ fn owed(table: Table, reports: [&str; 2], bytes: u64) -> Found {
 }
 
 /// The binary of this very source, built as it is released.
-pub(super) fn build() -> anyhow::Result<PathBuf> {
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
     say("building assay");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());

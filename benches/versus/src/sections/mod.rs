@@ -39,7 +39,8 @@ pub(crate) struct Bench {
     pub(crate) scratch: PathBuf,
     pub(crate) t_io_uring: Option<PathBuf>,
     pub(crate) pg_test_fsync: Option<PathBuf>,
-    pub(crate) assay: Option<PathBuf>,
+    /// The binary, or why there is none.
+    pub(crate) assay: Result<PathBuf, String>,
     /// An earlier one.
     pub(crate) before: Option<PathBuf>,
     pub(crate) counters: Counters,
@@ -47,9 +48,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// The `assay` binary: the one that was named, or one built of this source.
+    /// The `assay` binary.
     pub(crate) fn binary(&self) -> anyhow::Result<PathBuf> {
-        self.assay.clone().map_or_else(lab::build, Ok)
+        self.assay.clone().map_err(anyhow::Error::msg)
     }
 }
 
@@ -103,7 +104,8 @@ pub(crate) fn by_child(what: &str, args: &[impl AsRef<OsStr>]) -> anyhow::Result
     serde_json::from_slice(&output.stdout).with_context(|| format!("{what}: read what it took"))
 }
 
-/// Runs all contenders in rounds, each round in another order, and fills their table.
+/// Runs all contenders in rounds, each round in another order, and fills their table. An optional one that fails is
+/// left out of it, with its reason.
 pub(crate) fn interleaved(
     bench: &Bench,
     title: &str,
@@ -123,9 +125,23 @@ pub(crate) fn interleaved(
                 place
             };
             let contender = &contenders[place];
-            let row = run_one(bench, contender)?;
-            say(&format!("  {:<34} {}", contender.name, words(&row, columns)));
-            table.add(&contender.name, row);
+            if table.line(&contender.name).is_none() {
+                continue;
+            }
+            match run_one(bench, contender) {
+                Ok(row) => {
+                    say(&format!("  {:<34} {}", contender.name, words(&row, columns)));
+                    table.add(&contender.name, row);
+                }
+                Err(error) => {
+                    bench.interrupt.check()?;
+                    if !contender.optional {
+                        return Err(error);
+                    }
+                    say(&format!("  {} is left out: {error:#}", contender.name));
+                    table.leave_out(&contender.name, format!("{error:#}"));
+                }
+            }
         }
     }
     Ok(table)
@@ -160,4 +176,44 @@ fn words(row: &Row, columns: &[Column]) -> String {
         ))
     });
     each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bench(scratch: &Path) -> Bench {
+        Bench {
+            rounds: 2,
+            seconds: 1.5,
+            sizes: Sizes::of(true),
+            quick: true,
+            scratch: scratch.to_owned(),
+            t_io_uring: None,
+            pg_test_fsync: None,
+            assay: Err("none".into()),
+            before: None,
+            counters: Counters::None,
+            interrupt: crate::undo::Interrupt::default(),
+        }
+    }
+
+    #[test]
+    fn an_optional_tool_that_fails_is_left_out_alone() {
+        const COLUMNS: &[Column] = &[Column::new("iops", "IOPS", 0)];
+        let scratch = tempfile::tempdir().unwrap();
+        let bench = bench(scratch.path());
+        let missing = || Tool::PgTestFsync("/no/such/pg_test_fsync".into());
+        let optional = Contender::optional("flushes", missing());
+        let table = interleaved(&bench, "t", COLUMNS, std::slice::from_ref(&optional)).unwrap();
+        assert_eq!((table.lines.len(), table.left_out.len()), (0, 1), "left out once");
+        let words = table.markdown();
+        assert!(words.contains("flushes, not measured: "), "{words}");
+        assert!(words.contains("/no/such/pg_test_fsync"), "{words}");
+        let needed = Contender {
+            optional: false,
+            ..optional
+        };
+        assert!(interleaved(&bench, "t", COLUMNS, &[needed]).is_err());
+    }
 }

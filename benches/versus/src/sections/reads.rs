@@ -83,7 +83,7 @@ fn verifying(bench: &Bench, place: &Place, undo: &mut Undo) -> anyhow::Result<Co
     let laid = places::verifiable(&bench.scratch, "fio-verifiable", bytes, undo)?;
     let measured = uring_verified(&laid, bytes, bench.seconds);
     places::refuses_damage(&measured, &bench.scratch, &bench.interrupt, undo)?;
-    Ok(Contender::fio(URING_VERIFIED, measured))
+    Ok(Contender::optional(URING_VERIFIED, Tool::Fio(measured)))
 }
 
 /// Who takes part where: what is owed on a place, and who it is owed against.
@@ -99,14 +99,12 @@ fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
         Contender::fio(PSYNC, Fio::new(&place.data, "randread", "psync", 1)),
     ];
     if let Some(path) = &bench.t_io_uring {
-        all.push(Contender {
-            name: PEAK.into(),
-            tool: Tool::TIoUring {
-                path: path.clone(),
-                data: place.data.clone(),
-                depth: DEPTH,
-            },
-        });
+        let peak = Tool::TIoUring {
+            path: path.clone(),
+            data: place.data.clone(),
+            depth: DEPTH,
+        };
+        all.push(Contender::optional(PEAK, peak));
     }
     if kind != Kind::Zram {
         let libaio = Fio::new(&place.data, "randread", "libaio", DEPTH);
@@ -140,9 +138,16 @@ const VERIFIED_NOTE: &str = "With verify=crc32c fio reads a file as long on the 
 pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Found> {
     let mut contenders = contenders(place, bench, kind);
     let mut undo = Undo::default();
+    let mut does_not_verify = None;
     if kind == Kind::File {
-        // Beside the verified engine.
-        contenders.insert(3, verifying(bench, place, &mut undo)?);
+        match verifying(bench, place, &mut undo) {
+            // Beside the verified engine.
+            Ok(verified) => contenders.insert(3, verified),
+            Err(error) => {
+                bench.interrupt.check()?;
+                does_not_verify = Some(format!("{error:#}"));
+            }
+        }
     }
     let title = match kind {
         Kind::File => "Random 8 KiB reads: file",
@@ -150,6 +155,10 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
         Kind::Zram => "Random 8 KiB reads: zram",
     };
     let mut table = interleaved(bench, title, COLUMNS, &contenders)?;
+    if let Some(why) = does_not_verify {
+        table.leave_out(URING_VERIFIED, why);
+    }
+    contenders.retain(|one| table.line(&one.name).is_some());
     // The instructions of one kind of place stand for all: the paths through our code and theirs are the same.
     if matches!(bench.counters, Counters::Valgrind) && kind == Kind::File {
         for contender in &contenders {
@@ -163,7 +172,7 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
             place.words
         ),
     );
-    if kind == Kind::File {
+    if table.line(URING_VERIFIED).is_some() {
         table.notes.insert(1, VERIFIED_NOTE.into());
     }
     let mut found = Found::default();

@@ -43,10 +43,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
         contenders.push(Contender::ours(&ours(count), own));
         contenders.push(Contender::fio(&theirs(count), write_and_sync(&plain, count)));
     }
-    contenders.extend(bench.pg_test_fsync.iter().map(|path| Contender {
-        name: PG.into(),
-        tool: Tool::PgTestFsync(path.clone()),
-    }));
+    let flushes = bench.pg_test_fsync.clone().map(Tool::PgTestFsync);
+    contenders.extend(flushes.map(|tool| Contender::optional(PG, tool)));
     let mut table = interleaved(bench, "Redo: commits alone", COLUMNS, &contenders)?;
     table.notes.push(format!(
         "Engine: records of 8 KiB with the head of their batch, which change no page, into a redo log of {} MiB with \

@@ -8,10 +8,12 @@ use crate::bounds::Due;
 use crate::contender::Row;
 use crate::figures::{Column, Table};
 use crate::flags::Section;
+use crate::undo::that_tidies;
 use anyhow::{Context, ensure};
 use ledger::{Ledger, Measure, PhaseId, PhaseRun, PhaseStatus, Trial, TrialId, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const COLUMNS: &[Column] = &[
@@ -83,29 +85,37 @@ rows = [{ROWS}]
     )
 }
 
-/// Runs the study and fills the table.
-pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
+/// Runs the study; gives its result file.
+fn result(bench: &Bench, blocks: usize, seconds: f64) -> anyhow::Result<PathBuf> {
     let assay = bench.binary()?;
     let place = bench.scratch.join("sqlite");
     std::fs::create_dir(&place).context("make a directory for SQLite")?;
-    let (text, result) = (bench.scratch.join("sqlite.toml"), bench.scratch.join("sqlite.assay"));
-    let blocks = bench.rounds.next_multiple_of(2).max(BLOCKS_MIN);
-    let seconds = 3.0 * bench.seconds;
+    let [text, result, said] = ["toml", "assay", "said"].map(|end| bench.scratch.join(format!("sqlite.{end}")));
     std::fs::write(&text, study(&place, blocks, seconds)).context("write a study")?;
     say(&format!("SQLite: a study of {blocks} blocks"));
-    let output = Command::new(&assay)
+    let mut command = Command::new(&assay);
+    command
         .arg("run")
         .arg(&text)
         .arg("--quiet")
         .arg("--output")
-        .arg(&result)
-        .env("ASSAY_STATE_DIR", bench.scratch.join("state"))
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("start {}", assay.display()))?;
-    bench.interrupt.check()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "assay run: {}: {}", output.status, said.trim());
+        .arg(&result);
+    command.env("ASSAY_STATE_DIR", bench.scratch.join("state"));
+    // Not through a pipe: nobody reads it while the study runs.
+    let errors = File::create(&said).context("make a file for what assay says")?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+    let status = that_tidies(&mut command, &bench.interrupt)?;
+    let said = std::fs::read(&said).context("read what assay said")?;
+    let said = String::from_utf8_lossy(&said);
+    ensure!(status.success(), "assay run: {status}: {}", said.trim());
+    Ok(result)
+}
+
+/// Runs the study and fills the table.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
+    let blocks = bench.rounds.next_multiple_of(2).max(BLOCKS_MIN);
+    let seconds = 3.0 * bench.seconds;
+    let result = result(bench, blocks, seconds)?;
     let names: Vec<String> = PHASES
         .iter()
         .flat_map(|phase| STACKS.map(|stack| name(phase, stack)))

@@ -32,14 +32,21 @@ pub(crate) fn random_work(side: &Side, update_pct: u32) -> RandomWork {
     }
 }
 
-/// By time, or after `ios` requests of all sessions together.
-fn pacing(side: &Side) -> Pacing {
+/// By time, or after `ios` requests of all sessions together, in whole operations of each.
+fn pacing(side: &Side) -> anyhow::Result<Pacing> {
     let mut pacing = Pacing::closed(side.sessions, (side.seconds * 1e9) as u64);
     if let Some(ios) = side.ios {
         pacing.stop.time_ns = None;
-        pacing.stop.operations_per_session = Some(ios / u64::from(side.sessions * side.work_unit));
+        let each = ios / (u64::from(side.sessions) * u64::from(side.work_unit));
+        ensure!(
+            each > 0,
+            "{ios} requests are less than an operation of {} pages of each of {} sessions",
+            side.work_unit,
+            side.sessions
+        );
+        pacing.stop.operations_per_session = Some(each);
     }
-    pacing
+    Ok(pacing)
 }
 
 /// Opens the database of this side.
@@ -129,7 +136,7 @@ pub(crate) fn mixed(side: &Side) -> anyhow::Result<Figures> {
 fn driven(operation: &mut RandomOperation<'_, StudyPort>, side: &Side) -> anyhow::Result<(Counters, Outcome)> {
     let before = operation.counters();
     go()?;
-    let outcome = workloads::drive(operation, &pacing(side), side.seed)?;
+    let outcome = workloads::drive(operation, &pacing(side)?, side.seed)?;
     let counts = operation.counters() - before;
     operation.finish()?;
     Ok((counts, outcome))
@@ -182,7 +189,7 @@ pub(crate) fn scan(side: &Side) -> anyhow::Result<Figures> {
     let before = engine.counters();
     let mut operations = engine.scan(&work, side.seed)?;
     go()?;
-    let outcome = workloads::drive(&mut operations[0], &pacing(side), side.seed)?;
+    let outcome = workloads::drive(&mut operations[0], &pacing(side)?, side.seed)?;
     drop(operations);
     let counts = engine.counters() - before;
     let pages = counts.multiblock_read_bytes / u64::from(engine.shape().page_bytes);
@@ -208,7 +215,7 @@ fn latencies(histogram: &Histogram<u64>, figures: &mut Figures) {
 /// Drives all workers of a database, as a study does: one on this thread, several on a thread each.
 pub(super) fn together(operations: &mut [RandomOperation<'_, StudyPort>], side: &Side) -> anyhow::Result<Outcome> {
     if let [only] = operations {
-        return Ok(workloads::drive(only, &pacing(side), side.seed)?);
+        return Ok(workloads::drive(only, &pacing(side)?, side.seed)?);
     }
     let outcomes = std::thread::scope(|scope| {
         let threads: Vec<_> = operations
@@ -230,8 +237,32 @@ fn part(operation: &mut RandomOperation<'_, StudyPort>, side: &Side) -> anyhow::
     own.ios = side
         .ios
         .map(|ios| ios * u64::from(own.sessions) / u64::from(side.sessions));
-    let outcome = workloads::drive(operation, &pacing(&own), side.seed)?;
+    let outcome = workloads::drive(operation, &pacing(&own)?, side.seed)?;
     // On the thread that drove it: a ring belongs to one thread while it has I/O in flight.
     operation.finish()?;
     Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::side;
+    use crate::flags::Work;
+    use std::path::Path;
+
+    #[test]
+    fn requests_are_whole_operations_of_each_session() {
+        let each = |work_unit: u32, ios: u64| {
+            let of = Side {
+                work_unit,
+                ios: Some(ios),
+                ..side(Work::Reads, Path::new("/x"))
+            };
+            pacing(&of).map(|pacing| pacing.stop.operations_per_session)
+        };
+        assert_eq!(each(1, 640).unwrap(), Some(10));
+        assert_eq!(each(16, 2048).unwrap(), Some(2));
+        let refused = each(16, 640).unwrap_err().to_string();
+        assert!(refused.contains("less than an operation of 16 pages"), "{refused}");
+    }
 }
