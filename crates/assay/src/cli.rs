@@ -257,6 +257,9 @@ pub(crate) struct Size {
     /// Page reads and updates a second, with p99 of an operation and the size of the data where they matter
     #[arg(long, value_name = "LOAD")]
     pub(crate) load: String,
+    /// Only this stack; repeat it for several. The curve of LUNs then has no other
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stack: Vec<String>,
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -139,11 +139,8 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
         };
         sum.saturating_add(ns).saturating_add(phase.rest.0)
     });
-    let lun_bytes = study
-        .luns
-        .iter()
-        .filter_map(|set| space::set_bytes(study, &set.name))
-        .fold(0, u64::saturating_add);
+    let sizes = study.luns.iter().filter_map(|set| space::set_bytes(study, &set.name));
+    let lun_bytes = sizes.fold(0, u64::saturating_add);
     let written: Vec<u64> = study
         .stacks
         .iter()

@@ -54,7 +54,7 @@ impl Analysis {
             published: published(book, &comparisons, &dropped)?,
             study: study_head(book, &ranking),
             hosts: hosts(book),
-            time_spent: time_spent(book),
+            time_spent: time_spent(book, &ranking, &dropped),
             stacks: stack_heads(book),
             differences,
             equal,

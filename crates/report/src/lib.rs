@@ -87,7 +87,9 @@ pub use ranking::not_tested::{BulkRatio, NotTested};
 pub use ranking::pairs::Unranked;
 pub use ranking::rank::DroppedBlock;
 pub use ranking::same_work::SameWork;
-pub use ranking::temporary::{Explains, TempApart, TempExplained, TempRatio, TemporarySpace};
+pub use ranking::temporary::{
+    BLOCKS_MIN as TEMPORARY_BLOCKS_MIN, Explains, TempApart, TempExplained, TempRatio, TemporarySpace,
+};
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
 pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};

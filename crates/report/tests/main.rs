@@ -28,6 +28,7 @@ mod sentences;
 mod serving;
 mod sheet;
 mod sizing;
+mod sizing_reads;
 mod storage;
 mod temporary;
 mod time_spent;

@@ -9,7 +9,7 @@ use report::{Load, SizedStack, Sizing, Style};
 const GB: f64 = 1e9;
 
 /// Pages that the fixture reads in a phase at full speed, and pages changed for each of them.
-const READ: f64 = 10_000.0 * 20.5 * 8.0;
+pub(crate) const READ: f64 = 10_000.0 * 20.5 * 8.0;
 const MIX: f64 = 64_000.0 / READ;
 
 fn luns(set: &str, count: u32) -> Vec<Fact> {
@@ -22,7 +22,7 @@ fn luns(set: &str, count: u32) -> Vec<Fact> {
 }
 
 /// One stack on one, two and four LUNs, each twice as fast as the one before.
-fn three() -> Scene {
+pub(crate) fn three() -> Scene {
     let mut actors = Vec::new();
     for (name, set, speed) in [("one", "a", 0.25), ("two", "b", 0.5), ("four", "c", 1.0)] {
         let mut actor = actor(name, speed);
@@ -47,7 +47,7 @@ fn three() -> Scene {
 }
 
 /// The same where each engine counted something besides, in proportion to its speed; NaN: it did not count that.
-fn counted(counts: &[(Measure, f64)]) -> Scene {
+pub(crate) fn counted(counts: &[(Measure, f64)]) -> Scene {
     let mut scene = three();
     for (stack, speed) in [("one", 0.25), ("two", 0.5), ("four", 1.0)] {
         let of_stack = counts
@@ -59,7 +59,7 @@ fn counted(counts: &[(Measure, f64)]) -> Scene {
 }
 
 /// Pages read a second, in the mix of the fixture.
-fn load(reads_per_s: f64, data_bytes: Option<f64>) -> Load {
+pub(crate) fn load(reads_per_s: f64, data_bytes: Option<f64>) -> Load {
     Load {
         reads_per_s,
         updates_per_s: MIX * reads_per_s,
@@ -68,9 +68,9 @@ fn load(reads_per_s: f64, data_bytes: Option<f64>) -> Load {
     }
 }
 
-fn one(scene: &Scene, load: Load) -> SizedStack {
+pub(crate) fn one(scene: &Scene, load: Load) -> SizedStack {
     let film = scene.film();
-    let sizing = Sizing::of(&film.ledger, load).unwrap();
+    let sizing = Sizing::of(&film.ledger, load, &[]).unwrap();
     assert_eq!(
         sizing.stacks.len(),
         1,
@@ -82,7 +82,7 @@ fn one(scene: &Scene, load: Load) -> SizedStack {
 }
 
 /// Pages read a second that four LUNs carry: found by asking for some.
-fn most(scene: &Scene) -> f64 {
+pub(crate) fn most(scene: &Scene) -> f64 {
     let mut single = Scene {
         actors: scene.actors.iter().skip(2).cloned().collect(),
         ..crate::fixture::scene(Vec::new())
@@ -136,6 +136,21 @@ fn the_interval_is_where_one_more_build_lies() {
     );
 }
 
+/// One of the measured numbers of LUNs is left out, and asked for.
+#[test]
+fn some_stacks_alone_say_what_another_one_carries() {
+    let scene = three();
+    let most = most(&scene);
+    let only = ["one", "four"].map(str::to_string);
+    let found = Sizing::of(&scene.film().ledger, load(0.5 * most, None), &only).unwrap();
+    let [found] = &found.stacks[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((&found.stacks[..], &found.luns[..]), (&only[..], &[1, 4][..]));
+    let [low, high] = [found.low, found.high].map(Option::unwrap);
+    assert!(low <= 2.0 && 2.0 <= high && !found.extrapolated, "{found:?}");
+}
+
 /// The middle of one block says nothing of the worst that chance gives.
 #[test]
 fn one_block_has_no_interval_and_no_number_to_take() {
@@ -184,7 +199,7 @@ fn what_was_not_measured_is_labelled_and_far_beyond_it_nothing_is_said() {
     assert_eq!(much.takes, None, "{much:?}");
 }
 
-fn says(found: &SizedStack, words: &str) -> bool {
+pub(crate) fn says(found: &SizedStack, words: &str) -> bool {
     found.notes.iter().any(|note| note.contains(words))
 }
 
@@ -219,7 +234,7 @@ fn uncounted() -> Scene {
 }
 
 /// So many pages a second, and so many of them changed.
-fn mixed(reads_per_s: f64, updates_per_read: f64) -> Load {
+pub(crate) fn mixed(reads_per_s: f64, updates_per_read: f64) -> Load {
     Load {
         updates_per_s: reads_per_s * updates_per_read,
         ..load(reads_per_s, None)
@@ -293,7 +308,7 @@ fn a_host_that_is_full_first_leaves_no_number_to_take() {
     let mut scene = three();
     scene.extra.push((Measure::CpuCores, 1.0));
     let film = scene.film();
-    let sizing = Sizing::of(&film.ledger, load(1.5 * most(&scene), None)).unwrap();
+    let sizing = Sizing::of(&film.ledger, load(1.5 * most(&scene), None), &[]).unwrap();
     let found = &sizing.stacks[0];
     assert!(
         found.processors_full && found.takes.is_none() && found.for_rate.is_some(),
@@ -359,7 +374,9 @@ fn the_luns_to_take_have_their_price() {
     // Each LUN has 10 GB.
     let wanted = 12_000.0 + f64::from(found.takes.unwrap()) * (100.0 + 5.0);
     assert!((found.price.unwrap() - wanted).abs() < 1e-6, "{found:?}");
-    let shown = Sizing::of(&scene.film().ledger, load(asked, None)).unwrap().markdown();
+    let shown = Sizing::of(&scene.film().ledger, load(asked, None), &[])
+        .unwrap()
+        .markdown();
     assert!(shown.contains("EUR"), "{shown}");
 }
 
@@ -388,7 +405,7 @@ fn stacks_that_differ_otherwise_make_no_curve() {
         written: true,
     }];
     let film = scene.film();
-    let sizing = Sizing::of(&film.ledger, load(1.0, None)).unwrap();
+    let sizing = Sizing::of(&film.ledger, load(1.0, None), &[]).unwrap();
     let luns: Vec<_> = sizing.stacks.iter().map(|one| one.luns.clone()).collect();
     assert_eq!(luns, [vec![1, 2], vec![4]], "{sizing:?}");
 }
@@ -412,87 +429,10 @@ fn beyond_the_measured_luns_the_interval_holds_its_middle() {
     assert!(middle > 5.9 && found.takes.unwrap() >= 6, "{found:?}");
 }
 
-/// As databases count their reads: those of updates too, and nothing that the cache had.
-#[test]
-fn pages_that_came_from_storage_are_the_reads() {
-    let luns = |scene: &Scene| one(scene, load(40_000.0, None)).for_rate.unwrap();
-    let plain = luns(&three());
-    assert!((plain - 2.0).abs() < 0.05, "{plain}");
-    let cached = luns(&counted(&[(Measure::EnginePhysicalReads, READ / 2.0)]));
-    assert!((cached / plain - 2.0).abs() < 0.05, "{cached} and {plain}");
-    // A request of a scan is no page.
-    let scanning = luns(&counted(&[
-        (Measure::EnginePhysicalReads, READ + 500.0),
-        (Measure::EngineMultiblockReads, 500.0),
-    ]));
-    assert!((scanning / plain - 1.0).abs() < 0.02, "{scanning} and {plain}");
-}
-
-/// A study may ask what memory does: its phases are ranked, and no LUNs are counted by them.
-#[test]
-fn what_a_cache_served_is_no_read_from_storage() {
-    let mut scene = three();
-    let asked = load(0.75 * most(&scene), None);
-    scene.settings.push(Setting {
-        key: "memory.rank_cached".into(),
-        value: "true".into(),
-        written: true,
-    });
-    let whole = one(&scene, asked);
-    assert!(
-        whole.takes.is_some() && !says(&whole, "does not count"),
-        "devices served all of it: {whole:?}"
-    );
-    scene.actors[2].device = Some(0.5);
-    let unranked = scene.film().analysis().unranked;
-    assert!(unranked.is_empty(), "the study ranks it: {unranked:?}");
-    let partly = one(&scene, asked);
-    assert!(
-        (partly.for_rate.unwrap() - 3.0).abs() < 0.1,
-        "by the other two: {partly:?}"
-    );
-    assert!(
-        says(
-            &partly,
-            "four: 50 % update does not count: its reads were served partly by a cache"
-        ),
-        "{partly:?}"
-    );
-    for actor in &mut scene.actors {
-        actor.device = Some(0.02);
-    }
-    let nothing = one(&scene, asked);
-    assert_eq!((nothing.takes, nothing.for_rate), (None, None), "{nothing:?}");
-    assert!(
-        says(&nothing, "no ranked phase of random work counts") && says(&nothing, "were served by a cache"),
-        "{nothing:?}"
-    );
-}
-
-/// Multiblock reads take the devices' time, and no page read of the load would pay for it.
-#[test]
-fn a_phase_with_scans_sizes_nothing() {
-    let of = |requests: f64| {
-        let scene = counted(&[
-            (Measure::EnginePhysicalReads, READ + requests),
-            (Measure::EngineMultiblockReads, requests),
-        ]);
-        one(&scene, load(40_000.0, None))
-    };
-    let few = of(0.009 * READ);
-    assert!(few.takes.is_some() && !says(&few, "does not count"), "{few:?}");
-    let many = of(0.02 * READ);
-    assert_eq!((many.takes, many.for_rate), (None, None), "{many:?}");
-    assert!(
-        says(&many, "2.0 % of its read requests are multiblock reads of scans"),
-        "{many:?}"
-    );
-}
-
 #[test]
 fn the_words_say_what_a_read_is() {
     let film = three().film();
-    let shown = Sizing::of(&film.ledger, load(40_000.0, None)).unwrap().markdown();
+    let shown = Sizing::of(&film.ledger, load(40_000.0, None), &[]).unwrap().markdown();
     assert!(shown.contains("40,000 page reads a second"), "{shown}");
     for figure in ["physical read total IO requests", "page cache", "one more build"] {
         assert!(shown.contains(figure), "{figure}: {shown}");

@@ -17,9 +17,13 @@ fn timed() -> Scene {
     scene
 }
 
-fn ended(mut film: Filmed) -> Filmed {
+fn ended(film: Filmed) -> Filmed {
+    ended_at(film, 300)
+}
+
+fn ended_at(mut film: Filmed, seconds: u64) -> Filmed {
     let ending = Ending {
-        at_unix_ns: MADE_UNIX_NS + 300 * SECOND,
+        at_unix_ns: MADE_UNIX_NS + seconds * SECOND,
         reason: "all planned blocks were run".into(),
     };
     film.ledger.finish(&ending).unwrap();
@@ -79,13 +83,14 @@ fn work(film: &mut Filmed, trial: TrialId, (began, elapsed): (u64, u64)) {
     film.ledger.record_phase(&PhaseRecord::new(run)).unwrap();
 }
 
+/// An invalid scan drops that of the other stack in its block, too.
 #[test]
 fn every_second_is_in_one_part() {
     let spent = spent(&ended(timed().film()));
     let wanted = [
-        (TimePart::RankedWork, 140.0),
+        (TimePart::RankedWork, 120.0),
         (TimePart::OtherWork, 80.0),
-        (TimePart::WorkNotCounted, 20.0),
+        (TimePart::WorkNotCounted, 40.0),
         (TimePart::Drain, 6.0),
         (TimePart::Loading, 24.0),
         (TimePart::BetweenPhases, 18.0),
@@ -100,7 +105,7 @@ fn every_second_is_in_one_part() {
         );
     }
     assert!(
-        near(spent.total_s, 300.0) && near(spent.measured_share, 220.0 / 300.0),
+        near(spent.total_s, 300.0) && near(spent.measured_share, 200.0 / 300.0),
         "{spent:?}"
     );
     assert!(!spent.paused);
@@ -130,6 +135,43 @@ fn time_in_which_no_run_wrote_to_the_file_is_left_out() {
     let one = spent(&film);
     assert!(one.paused && near(one.total_s, 599.0 + 10.0), "{one:?}");
     assert!(terminal(&film.analysis(), &Style::default()).contains("went on in another run"));
+}
+
+/// An error ends a run as a kill does. Only what follows tells whether another run took it up.
+#[test]
+fn the_pause_after_a_failed_trial_is_left_out_where_another_run_went_on() {
+    let failed = TrialStatus::Failed("the device is gone".into());
+    let done = TrialStatus::Done;
+    // The second of two trials side by side came through.
+    for beside in [false, true] {
+        let mut film = timed().film();
+        more(&mut film, (2, "ext4"), (302, Some(312)), &failed);
+        if beside {
+            more(&mut film, (2, "btrfs"), (302, Some(312)), &done);
+        }
+        more(&mut film, (2, "ext4"), (612, Some(622)), &done);
+        let one = spent(&film);
+        assert!(one.paused && near(one.total_s, 299.0 + 3.0 + 10.0 + 10.0), "{one:?}");
+    }
+    let mut film = timed().film();
+    more(&mut film, (2, "ext4"), (302, Some(312)), &failed);
+    let one = spent(&ended_at(film, 320));
+    assert!(!one.paused && near(one.total_s, 320.0), "{one:?}");
+}
+
+/// A cache served all of one stack: it is not ranked. The base stays, with which nothing is compared.
+#[test]
+fn work_of_a_stack_that_is_not_ranked_is_not_counted() {
+    let mut scene = timed();
+    scene.invalid = None;
+    let of = |scene: &Scene| {
+        let spent = spent(&scene.film());
+        let parts = [TimePart::RankedWork, TimePart::OtherWork, TimePart::WorkNotCounted];
+        parts.map(|part| seconds(&spent, part))
+    };
+    assert_eq!(of(&scene), [160.0, 80.0, 0.0]);
+    scene.actors[1].device = Some(0.02);
+    assert_eq!(of(&scene), [80.0, 80.0, 80.0]);
 }
 
 #[test]
@@ -171,7 +213,8 @@ fn without_a_clock_there_is_no_table() {
 fn every_form_says_it() {
     let film = ended(timed().film());
     let analysis = film.analysis();
-    let said = "Measuring took 73 % of the 5 min that the study ran. The largest other part was loading: 8 %.";
+    let said = "Measuring took 67 % of the 5 min that the study ran. The largest other part was work not counted: \
+                13 %.";
     let (text, short) = (terminal(&analysis, &Style::default()), markdown(&analysis));
     let page = html(&film.ledger, &analysis).unwrap();
     for form in [&text, &short] {
@@ -182,9 +225,9 @@ fn every_form_says_it() {
     assert!(page.contains(said) && page.contains("id=\"time-spent\""));
     let ranked = text.lines().find(|line| line.starts_with("  ranked work "));
     let ranked = ranked.expect("a row");
-    assert!(ranked.contains("140") && ranked.contains("47 %"), "{ranked}");
+    assert!(ranked.contains("120") && ranked.contains("40 %"), "{ranked}");
     assert!(ranked.contains("phases compared between stacks"), "{ranked}");
-    assert!(short.contains("| ranked work | 140 | 47 % |"), "{short}");
+    assert!(short.contains("| ranked work | 120 | 40 % |"), "{short}");
     let value = json(&analysis);
     assert!(jsonschema::validator_for(&schema()).unwrap().is_valid(&value));
     let parts = value["report"]["time_spent"]["parts"].as_array().unwrap();

@@ -177,7 +177,7 @@ fn reported(ledger: &Ledger) -> Result<(), Odd> {
         p99_ns: Some(5e6),
         data_bytes: Some(1e12),
     };
-    let sizing = report::Sizing::of(ledger, load).map_err(|error| refused(&error))?;
+    let sizing = report::Sizing::of(ledger, load, &[]).map_err(|error| refused(&error))?;
     let _ = sizing.terminal(&style);
     Ok(())
 }

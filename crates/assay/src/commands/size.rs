@@ -22,7 +22,19 @@ const NO_READS: &str = "it has no reads: an update reads its page, unless the da
 pub(crate) fn size(flags: &cli::Size) -> Result<(), Failure> {
     let load = load(&flags.load).map_err(|what| Failure::Usage(anyhow!("--load: {what}\n  {FORM}")))?;
     let ledger = Ledger::open(&flags.file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
-    let sizing = Sizing::of(&ledger, load).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+    let names: Vec<String> = ledger
+        .stacks()
+        .map_err(|e| Failure::Run(anyhow!("{e}")))?
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
+    if let Some(unknown) = flags.stack.iter().find(|name| !names.contains(name)) {
+        let known = names.join(", ");
+        return Err(Failure::Usage(anyhow!(
+            "--stack: the file has no stack {unknown:?}\n  it has: {known}"
+        )));
+    }
+    let sizing = Sizing::of(&ledger, load, &flags.stack).map_err(|e| Failure::Run(anyhow!("{e}")))?;
     match (flags.json, flags.markdown) {
         (true, _) => print_json(&sizing.json()),
         (false, true) => print(&sizing.markdown()),

@@ -100,8 +100,8 @@ pub enum SqliteError {
     Doubt(#[from] Doubt),
     /// A copy of a database is not what was written.
     #[error(
-        "the copy of the tables differs from what was written, in the {bytes} bytes from byte {at}\n  check the device: \
-         it has lost what it acknowledged"
+        "the copy of the tables differs from what was written, in the {bytes} bytes from byte {at}\n  check the \
+         device: it has lost what it acknowledged"
     )]
     Copied {
         /// Where the piece that differs begins, bytes.

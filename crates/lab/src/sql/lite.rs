@@ -6,15 +6,14 @@
 
 use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
 use super::cut_lite::CutLite;
-use super::lite_ground::{Base, Ground, close};
+use super::lite_ground::{Base, Ground, close, insert, load_image, settings_with};
 use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
-use crate::host::site::undone;
 use crate::record::unix_ns;
 use crate::signals;
 use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
@@ -22,10 +21,9 @@ use databases::sqlite::{
     self, BulkSession, CacheCounts, Image, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter,
     TempStore,
 };
-use plan::{Access, Journal, Random, Sqlite, Synchronous, TableLoad};
-use rustix::fs::OFlags;
-use sandbox::{Directory, Identity};
-use stacks::{Journal as UndoJournal, Undo};
+use plan::{Access, Random, Sqlite, TableLoad};
+use sandbox::Directory;
+use stacks::Journal as UndoJournal;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,25 +86,7 @@ impl Database for Sqlite {
             return Ok(None);
         }
         let settings = settings_with(self, self.cache.0);
-        let name = format!("tables-{}", self.page.0);
-        let mark = journal.mark();
-        let step = journal.before(Undo::RemoveFile {
-            path: dir.path().join(&name),
-        })?;
-        let file = dir.create(&name, OFlags::RDWR).map_err(std::io::Error::from);
-        let file = file.with_context(|| format!("make {}", dir.path().join(&name).display()))?;
-        journal.made(step, Identity::of(&file)?)?;
-        let place = sqlite::Place::buffered(&dir.by_descriptor().join(&name));
-        let made = insert(tables, &place, settings, cancel).and_then(|()| Ok(Image::of(file.into())?));
-        // Whoever holds it open has it without its name.
-        undone(&journal.undo_to(mark))?;
-        let image = made.with_context(|| format!("load the tables that are copied, in {}", dir.path().display()))?;
-        ensure!(
-            image.bytes() > 0,
-            "{} was replaced by another directory",
-            dir.path().display()
-        );
-        Ok(Some(image))
+        load_image(tables, settings, dir, (journal, cancel)).map(Some)
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -272,43 +252,6 @@ impl Lite {
         }
         sum
     }
-}
-
-/// Settings of a connection with so much cache.
-fn settings_with(asked: &Sqlite, cache_bytes: u64) -> sqlite::Settings {
-    sqlite::Settings {
-        page_bytes: u32::try_from(asked.page.0).expect("the plan lets pages of at most 64 KiB through"),
-        cache_bytes,
-        journal: match asked.journal {
-            Journal::Wal => sqlite::Journal::Wal,
-            Journal::Delete => sqlite::Journal::Delete,
-        },
-        synchronous: match asked.synchronous {
-            Synchronous::Normal => sqlite::Synchronous::Normal,
-            Synchronous::Full => sqlite::Synchronous::Full,
-            Synchronous::Extra => sqlite::Synchronous::Extra,
-        },
-        wal_autocheckpoint_pages: asked.wal_autocheckpoint,
-        ..sqlite::Settings::default()
-    }
-}
-
-/// Inserts the rows of decision support. Each page is written once. Without its load a database is thrown away, so
-/// nothing needs to be rolled back.
-fn insert(
-    tables: &Tables<'_>,
-    place: &sqlite::Place,
-    settings: sqlite::Settings,
-    cancel: &Arc<AtomicBool>,
-) -> anyhow::Result<()> {
-    let settings = sqlite::Settings {
-        journal: sqlite::Journal::Off,
-        ..settings
-    };
-    let mut session = place.connect(&settings)?;
-    session.interrupted_by(cancel.clone())?;
-    sqlite::load_decision_support(&session, tables.scale, tables.source)?;
-    Ok(())
 }
 
 fn askers(study: &plan::Study) -> u32 {
@@ -594,6 +537,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::{Journal, Synchronous};
     use std::sync::atomic::Ordering;
 
     fn lite(dir: &std::path::Path) -> Lite {

@@ -4,13 +4,22 @@
 //! Takes a place and a name, gives a database of that name and takes it away again. Prevents: files of a database that
 //! is gone.
 
+use super::contract::Tables;
 use super::lite_temp::Temp;
 use crate::group::grouped;
-use anyhow::Context;
-use databases::sqlite::{DirectFiles, Place, READER_MEMORY_MIN, Role, Volume, VolumeSpec, WRITER_MEMORY_MIN};
+use crate::host::site::undone;
+use anyhow::{Context, ensure};
+use databases::sqlite::{
+    self, DirectFiles, Image, Place, READER_MEMORY_MIN, Role, Volume, VolumeSpec, WRITER_MEMORY_MIN,
+};
 use diskgroup::{Group, GroupPort, Stripe};
+use plan::{Sqlite, Synchronous};
+use rustix::fs::OFlags;
+use sandbox::{Directory, Identity};
+use stacks::{Journal, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use targets::{OpenSpec, Port, PsyncPort};
 
 /// Memory and depth of a port that writes; readers have one I/O at a time.
@@ -112,6 +121,70 @@ impl Ground {
             Ground::Group { .. } => "disk group",
         }
     }
+}
+
+/// Settings of a connection with so much cache.
+pub(super) fn settings_with(asked: &Sqlite, cache_bytes: u64) -> sqlite::Settings {
+    sqlite::Settings {
+        page_bytes: u32::try_from(asked.page.0).expect("the plan lets pages of at most 64 KiB through"),
+        cache_bytes,
+        journal: match asked.journal {
+            plan::Journal::Wal => sqlite::Journal::Wal,
+            plan::Journal::Delete => sqlite::Journal::Delete,
+        },
+        synchronous: match asked.synchronous {
+            Synchronous::Normal => sqlite::Synchronous::Normal,
+            Synchronous::Full => sqlite::Synchronous::Full,
+            Synchronous::Extra => sqlite::Synchronous::Extra,
+        },
+        wal_autocheckpoint_pages: asked.wal_autocheckpoint,
+        ..sqlite::Settings::default()
+    }
+}
+
+/// Loads tables of decision support once, in a file of `dir` that has no name afterwards.
+pub(super) fn load_image(
+    tables: &Tables<'_>,
+    settings: sqlite::Settings,
+    dir: &Directory,
+    (journal, cancel): (&mut Journal, &Arc<AtomicBool>),
+) -> anyhow::Result<Image> {
+    let name = format!("tables-{}", settings.page_bytes);
+    let path = dir.path().join(&name);
+    let mark = journal.mark();
+    let step = journal.before(Undo::RemoveFile { path: path.clone() })?;
+    let file = dir.create(&name, OFlags::RDWR).map_err(std::io::Error::from);
+    let file = file.with_context(|| format!("make {}", path.display()))?;
+    journal.made(step, Identity::of(&file)?)?;
+    let place = Place::buffered(&dir.by_descriptor().join(&name));
+    let made = insert(tables, &place, settings, cancel).and_then(|()| Ok(Image::of(file.into())?));
+    // Whoever holds it open has it without its name.
+    undone(&journal.undo_to(mark))?;
+    let image = made.with_context(|| format!("load the tables that are copied, in {}", dir.path().display()))?;
+    ensure!(
+        image.bytes() > 0,
+        "{} was replaced by another directory",
+        dir.path().display()
+    );
+    Ok(image)
+}
+
+/// Inserts the rows of decision support. Each page is written once. Without its load a database is thrown away, so
+/// nothing needs to be rolled back.
+pub(super) fn insert(
+    tables: &Tables<'_>,
+    place: &Place,
+    settings: sqlite::Settings,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    let settings = sqlite::Settings {
+        journal: sqlite::Journal::Off,
+        ..settings
+    };
+    let mut session = place.connect(&settings)?;
+    session.interrupted_by(cancel.clone())?;
+    sqlite::load_decision_support(&session, tables.scale, tables.source)?;
+    Ok(())
 }
 
 fn place_on<P: Port + Send + 'static>(volume: Arc<Volume<P>>, temp: Option<&Temp>) -> anyhow::Result<Place> {

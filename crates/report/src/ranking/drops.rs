@@ -135,6 +135,12 @@ impl<'p> Members<'p> {
         }
         Members { of_stack, phases }
     }
+
+    /// Whether a stack is compared in a phase.
+    pub(crate) fn has(&self, stack: &str, phase: &str) -> bool {
+        looked(1);
+        self.of_stack.get(stack).is_some_and(|phases| phases.contains(phase))
+    }
 }
 
 /// Adds what does not count of a block; false where one of the stacks has not run in it yet.

@@ -21,7 +21,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// On fewer blocks nothing is explained: with four, intervals of 95 % are half as wide again as with six, and one slow
 /// block decides where they lie.
-pub(crate) const BLOCKS_MIN: u32 = 6;
+pub const BLOCKS_MIN: u32 = 6;
 
 /// A ratio over blocks, above 1 is better: not tested.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -98,7 +98,7 @@ fn words_of(part: TimePart) -> (&'static str, &'static str) {
     match part {
         TimePart::RankedWork => ("ranked work", "phases compared between stacks"),
         TimePart::OtherWork => ("other work", "phases that are not compared"),
-        TimePart::WorkNotCounted => ("work not counted", "invalid, failed, or run again"),
+        TimePart::WorkNotCounted => ("work not counted", "invalid, dropped, or run again"),
         TimePart::Drain => ("drain", "data come home, devices rest"),
         TimePart::WarmUp => ("warm-up", "before each point of a ramp"),
         TimePart::MakingFiles => ("making files", "before each point of a ramp"),

@@ -2,26 +2,29 @@
 //! each of them, the p99, and what a page read took of the processors and the devices.
 //!
 //! All reads count, those that updates make too, as databases count their own. Takes the gathered file and its
-//! analysis, gives [`Carried`] phases. Prevents: a rate that a cache gave, that scans slowed down, that was dropped, or
-//! that a model in slow motion had, taken for that of the stack.
+//! analysis, gives [`Carried`] phases, and why others do not count. Prevents: a rate that a cache gave, that scans
+//! slowed down, that was dropped, or that a model in slow motion had, taken for that of the stack.
 
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
-use crate::cells::provenance::{Provenance, unseen};
+use crate::cells::provenance::{Origin, Provenance, unseen};
 use crate::figures::over;
 use crate::format::percent;
 use crate::history::{Book, PhaseHead, Seen};
 use crate::phase_kind::kind_row;
-use crate::ranking::drops::Dropped;
+use crate::ranking::drops::DroppedBlock;
+use crate::ranking::pairs::Unranked;
+use crate::ranking::refusals;
 use crate::stacks::priced;
-use ledger::{LedgerError, Measure, Stamp};
-use std::collections::{BTreeMap, BTreeSet};
+use ledger::{LedgerError, Measure, PhaseStatus, Stamp};
+use std::collections::BTreeMap;
 
 /// Classes of random work whose units are pages.
 const READ: &str = "select";
 const UPDATED: &str = "update";
 
-/// A larger share of the requests to read takes more of a stack than chance does: such a phase is no random work.
+/// A larger share of the read requests, or of their bytes, takes more of a stack than chance does: such a phase is no
+/// random work.
 const MULTIBLOCK_SHARE_MAX: f64 = 0.01;
 
 /// What each block gave.
@@ -65,84 +68,172 @@ impl Carried {
 pub(crate) struct Measured {
     /// Phases that count.
     pub(crate) carried: Vec<Carried>,
-    /// Phases that are ranked and do not count here, each with its reason.
+    /// Phases that the study ranks and that do not count here, each with its reason.
     pub(crate) left_out: Vec<String>,
+    /// By phase that counts: how many of its blocks do not, and why.
+    pub(crate) partly: BTreeMap<String, String>,
 }
 
 /// The phases of random work that are ranked on this stack.
 pub(crate) fn on(book: &Book, analysis: &Analysis, stack: &str) -> Result<Measured, LedgerError> {
-    let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
-    let dropped = Dropped::of(&analysis.dropped);
-    let unranked = analysis.unranked.iter().filter(|one| one.stack == stack);
-    let unranked: BTreeSet<Option<&str>> = unranked.map(|one| one.phase.as_deref()).collect();
-    let whole_host = counts_processors(book, analysis, stack);
     let mut found = Measured::default();
-    for head in &book.phases {
+    let unranked: Vec<&Unranked> = analysis.unranked.iter().filter(|one| one.stack == stack).collect();
+    if let Some(one) = unranked.iter().find(|one| one.phase.is_none()) {
+        found.left_out.push(format!("nothing of it counts: {}", one.reason));
+        return Ok(found);
+    }
+    let slower = f64::from(analysis.study.slow_motion.unwrap_or(1).max(1));
+    let drops = Drops::of(&analysis.dropped);
+    let whole_host = counts_processors(book, analysis, stack);
+    let asked = book.phases.iter();
+    for head in asked.filter(|head| kind_row(head.kind).is_random && head.ranked) {
         let name = head.name.as_str();
-        let is_unranked = unranked.contains(&None) || unranked.contains(&Some(name));
-        if !kind_row(head.kind).is_random || !head.ranked || is_unranked {
-            continue;
-        }
-        let runs = book.by_block(stack, name);
-        let runs = runs.filter(|(block, seen)| seen.counts() && dropped.counts(*block, name));
-        let mut runs: Vec<(u32, &Seen)> = runs.collect();
-        match objection(book, stack, &mut runs) {
-            Some(why) => found.left_out.push(format!("{name} does not count: {why}")),
-            None => found.carried.extend(of_phase(head, &runs, slower, whole_host)?),
+        let runs = match unranked.iter().find(|one| one.phase.as_deref() == Some(name)) {
+            Some(one) => Err(one.reason.clone()),
+            None => Counting::of(book, stack, name, &drops),
+        };
+        match runs {
+            Err(why) => found.left_out.push(format!("{name} does not count: {why}")),
+            Ok(runs) => {
+                let partly = runs.words(name).map(|words| (name.to_string(), words));
+                found.partly.extend(partly);
+                found.carried.push(of_phase(head, &runs.runs, slower, whole_host)?);
+            }
         }
     }
     Ok(found)
 }
 
-/// Takes out the runs that a cache served, which a study may ask to rank: a page found there is no page read from
-/// storage. The reason where none is left, or where the phase is no random work.
-fn objection(book: &Book, stack: &str, runs: &mut Vec<(u32, &Seen)>) -> Option<String> {
-    let mut first = None;
-    runs.retain(|(_, seen)| {
-        let doubt = doubt(book, stack, seen);
-        let counts = doubt.is_none();
-        first = first.take().or(doubt);
-        counts
-    });
-    if runs.is_empty() { first } else { scans(runs) }
+/// Why blocks were dropped, by block and phase; `None` for all phases.
+struct Drops<'a>(BTreeMap<(u32, Option<&'a str>), &'a str>);
+
+impl<'a> Drops<'a> {
+    fn of(dropped: &'a [DroppedBlock]) -> Drops<'a> {
+        let one = |one: &'a DroppedBlock| ((one.block, one.phase.as_deref()), one.reason.as_str());
+        Drops(dropped.iter().map(one).collect())
+    }
+
+    fn reason(&self, block: u32, phase: &str) -> Option<String> {
+        let of_all = self.0.get(&(block, None));
+        let reason = of_all.or_else(|| self.0.get(&(block, Some(phase))))?;
+        Some((*reason).to_string())
+    }
+}
+
+/// The runs of a phase that count.
+struct Counting<'b> {
+    runs: Vec<(u32, &'b Seen)>,
+    /// As many were recorded.
+    recorded: usize,
+    /// Why the first of the others does not count.
+    why: Option<String>,
+}
+
+impl<'b> Counting<'b> {
+    /// The reason where none is left, or where the phase is no random work. A page that a cache served is no page read
+    /// from storage, also where a study asks to rank it.
+    fn of(book: &'b Book, stack: &'b str, phase: &'b str, drops: &Drops<'_>) -> Result<Counting<'b>, String> {
+        let runs: Vec<(u32, &Seen)> = book.by_block(stack, phase).collect();
+        let mut found = Counting {
+            recorded: runs.len(),
+            runs,
+            why: None,
+        };
+        found.keep(|block, seen| {
+            let shut_out = drops.reason(block, phase).or_else(|| refusal(seen));
+            shut_out.or_else(|| doubt(book, stack, seen))
+        })?;
+        if let Some(why) = scans(&found.runs) {
+            return Err(why);
+        }
+        found.keep(|_, seen| {
+            let reads = pages_read(seen) > 0.0 && seen.total_s() > 0.0;
+            (!reads).then(|| "it read no page from storage".into())
+        })?;
+        Ok(found)
+    }
+
+    /// Keeps the runs against which nothing is said.
+    fn keep(&mut self, objection: impl Fn(u32, &Seen) -> Option<String>) -> Result<(), String> {
+        let first = &mut self.why;
+        self.runs.retain(|&(block, seen)| {
+            let why = objection(block, seen);
+            let counts = why.is_none();
+            *first = first.take().or(why);
+            counts
+        });
+        match (self.runs.is_empty(), &self.why) {
+            (false, _) => Ok(()),
+            (true, Some(why)) => Err(why.clone()),
+            (true, None) => Err("no run of it is recorded".into()),
+        }
+    }
+
+    /// Where some do not count.
+    fn words(&self, phase: &str) -> Option<String> {
+        let others = self.recorded - self.runs.len();
+        let counts = if others == 1 { "does not count" } else { "do not count" };
+        let why = self.why.as_ref().filter(|_| others > 0)?;
+        Some(format!(
+            "{others} of {} blocks of {phase} {counts}: {why}",
+            self.recorded
+        ))
+    }
+}
+
+/// What shuts one run out by itself: without stacks to compare no block is dropped.
+fn refusal(seen: &Seen) -> Option<String> {
+    match &seen.run.status {
+        PhaseStatus::Valid => refusals::of_run(seen),
+        PhaseStatus::Invalid(why) => Some(format!("it is invalid: {why}")),
+        PhaseStatus::Failed(why) => Some(format!("it failed: {why}")),
+    }
 }
 
 /// What speaks against the reads of one run as reads from storage.
 fn doubt(book: &Book, stack: &str, seen: &Seen) -> Option<String> {
     let runs = [seen];
-    Provenance::of(&runs, unseen(book, stack, &runs)).objection(false)
+    let found = Provenance::of(&runs, unseen(book, stack, &runs));
+    // Its writes alone may keep a phase ranked.
+    let few = found.reads.origin == Origin::None;
+    let few = few.then(|| "its reads are next to nothing, so it has no mix".to_string());
+    found.objection(false).or(few)
 }
 
-/// The reason where scans took so much of the stack that what is left says nothing of single pages.
+/// The reason where scans took so much of the stack that what is left says nothing of single pages. One request of a
+/// scan may be many pages, so the larger share decides: that of the requests, or that of their bytes.
 fn scans(runs: &[(u32, &Seen)]) -> Option<String> {
     let total = |measure: Measure| Some(runs.iter().filter_map(|(_, seen)| seen.get(measure)).sum::<f64>());
-    let share = over(
-        total(Measure::EngineMultiblockReads),
-        total(Measure::EnginePhysicalReads),
-    )?;
+    let of = |scans: Measure, all: Measure| over(total(scans), total(all));
+    let shares = [
+        (
+            "of the bytes that it reads are those of",
+            of(Measure::EngineMultiblockBytes, Measure::EngineReadBytes),
+        ),
+        (
+            "of its read requests are",
+            of(Measure::EngineMultiblockReads, Measure::EnginePhysicalReads),
+        ),
+    ];
+    let known = shares
+        .into_iter()
+        .filter_map(|(of_what, share)| Some((of_what, share?)));
+    let (of_what, share) = known.max_by(|one, other| one.1.total_cmp(&other.1))?;
     (share > MULTIBLOCK_SHARE_MAX).then(|| {
         format!(
-            "{} of its read requests are multiblock reads of scans. Measure a phase without scans",
+            "{} {of_what} multiblock reads of scans. Measure a phase without scans",
             percent(share)
         )
     })
 }
 
-/// What these runs of a phase carried; `None` where they read nothing.
-fn of_phase(
-    head: &PhaseHead,
-    runs: &[(u32, &Seen)],
-    slower: f64,
-    whole_host: bool,
-) -> Result<Option<Carried>, LedgerError> {
+/// What these runs of a phase carried: each of them read.
+fn of_phase(head: &PhaseHead, runs: &[(u32, &Seen)], slower: f64, whole_host: bool) -> Result<Carried, LedgerError> {
     let open = kind_row(head.kind).is_open;
     let (mut mixes, mut rates, mut p99s) = (Vec::new(), ByBlock::new(), Vec::new());
     let (mut processor_s, mut processors, mut device_bytes) = (ByBlock::new(), None, ByBlock::new());
     for &(block, seen) in runs {
         let read = pages_read(seen);
-        if read <= 0.0 || seen.total_s() <= 0.0 {
-            continue;
-        }
         mixes.push(pages(seen, UPDATED) / read);
         rates.insert(block, read / seen.total_s() * slower);
         p99s.extend(slowest(seen, open)?.map(|ns| ns / slower));
@@ -152,7 +243,7 @@ fn of_phase(
             processors = of;
         }
     }
-    Ok((!rates.is_empty()).then(|| Carried {
+    Ok(Carried {
         phase: head.name.clone(),
         open,
         updates_per_read: stats::median(&mixes),
@@ -161,7 +252,7 @@ fn of_phase(
         processor_s,
         processors,
         device_bytes,
-    }))
+    })
 }
 
 /// Whether the processors of the measured host tell what the load takes: not those of one host of several, and not

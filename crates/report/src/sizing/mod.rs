@@ -30,14 +30,14 @@ const LABELLED: f64 = 2.0;
 const REFUSED: f64 = 10.0;
 
 impl Sizing {
-    /// Of a result file.
+    /// Of a result file; `only`: of these stacks, by name. None: of all.
     ///
     /// # Errors
     /// [`ReportError`], as [`Analysis::of`].
-    pub fn of(ledger: &Ledger, load: Load) -> Result<Sizing, ReportError> {
+    pub fn of(ledger: &Ledger, load: Load, only: &[String]) -> Result<Sizing, ReportError> {
         let analysis = Analysis::of(ledger)?;
         let book = Book::read(ledger)?;
-        let stacks = families(&book)
+        let stacks = families(&book, only)
             .into_iter()
             .map(|family| sized(&book, &analysis, &family, &load));
         Ok(Sizing {
@@ -73,14 +73,15 @@ struct Member<'a> {
 
 /// Stacks that differ in the number of their data LUNs, and are alike in kind, database, access and all keys but those
 /// that name LUN sets. The LUNs themselves are not compared. Others stay alone.
-fn families(book: &Book) -> Vec<Vec<Member<'_>>> {
-    let mut families: Vec<Vec<Member<'_>>> = Vec::new();
+fn families<'b>(book: &'b Book, only: &[String]) -> Vec<Vec<Member<'b>>> {
+    let mut families: Vec<Vec<Member<'b>>> = Vec::new();
+    let is_asked = |stack: &&Stack| stack.skipped.is_none() && (only.is_empty() || only.contains(&stack.name));
     let alike = |a: &Stack, b: &Stack| {
         (&a.kind, &a.database, a.access) == (&b.kind, &b.database, b.access) && keys(book, a) == keys(book, b)
     };
-    for stack in book.stacks.iter().filter(|stack| stack.skipped.is_none()) {
+    for stack in book.stacks.iter().filter(is_asked) {
         let luns = priced::working_luns(book, stack);
-        let joins = |family: &&mut Vec<Member<'_>>| {
+        let joins = |family: &&mut Vec<Member<'b>>| {
             let mut all = family.iter();
             !luns.is_empty()
                 && all.all(|one| alike(one.stack, stack) && !one.luns.is_empty() && one.luns.len() != luns.len())
@@ -140,7 +141,11 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
         let name = &one.stack.name;
         let measured = measured::on(book, analysis, name)?;
         match share::of(&measured.carried, load) {
-            Ok(share) => shares.push((one.luns.len().max(1) as f64, share)),
+            Ok(share) => {
+                let partly = share.phases.iter().filter_map(|phase| measured.partly.get(phase));
+                sized.notes.extend(partly.map(|words| format!("{name}: {words}")));
+                shares.push((one.luns.len().max(1) as f64, share));
+            }
             Err(why) => sized.notes.push(format!("{name}: {why}")),
         }
         let left_out = measured.left_out.iter().map(|why| format!("{name}: {why}"));

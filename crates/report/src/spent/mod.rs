@@ -1,15 +1,17 @@
 //! What the time of a study was spent on: how much of it was measuring.
 //!
-//! Takes the gathered file, gives a [`TimeSpent`]. The result file says when trials and phases began and how long they
-//! worked; the rest is what lies between. Prevents: a study called slow, or quick, by a feeling.
+//! Takes the gathered file and what was ranked, gives a [`TimeSpent`]. The result file says when trials and phases
+//! began and how long they worked; the rest is what lies between. Prevents: a study called slow by a feeling, or quick.
 
 pub(crate) mod timeline;
 
 use crate::history::Book;
 use crate::looked::looked;
+use crate::ranking::drops::{Dropped, Members};
+use crate::ranking::rank::Ranking;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use timeline::{Stretch, TimePart};
 
 /// What the time of a study was spent on.
@@ -41,7 +43,7 @@ pub struct TimeOfPart {
 const CLOCK_SLACK: f64 = 0.01;
 
 /// What the time was spent on; `None` of models, whose time is not that of a clock, and where the clock was set.
-pub(crate) fn time_spent(book: &Book) -> Option<TimeSpent> {
+pub(crate) fn time_spent(book: &Book, ranking: &Ranking, dropped: &Dropped<'_>) -> Option<TimeSpent> {
     if book.study.modelled {
         return None;
     }
@@ -54,7 +56,31 @@ pub(crate) fn time_spent(book: &Book) -> Option<TimeSpent> {
     if let Some(ended) = book.timeline.ended_unix_ns {
         walk.wait(ended, None);
     }
+    walk.sums.leave_out(not_compared_ns(book, ranking, dropped));
     walk.sums.spent()
+}
+
+/// Nanoseconds of ranked phases that came through and count in no comparison: the block was dropped there, or the stack
+/// is not ranked there. A base with which nothing is compared counts, if nothing is said against it.
+fn not_compared_ns(book: &Book, ranking: &Ranking, dropped: &Dropped<'_>) -> f64 {
+    looked(ranking.unranked.len());
+    let members = Members::of(&ranking.pairs);
+    let said = ranking.unranked.iter();
+    let said = said.map(|one| (one.stack.as_str(), one.phase.as_deref()));
+    let unranked: BTreeSet<(&str, Option<&str>)> = said.collect();
+    let is_compared = |stack: &str, phase: &str| {
+        let mut of_it = [None, Some(phase)].into_iter();
+        members.has(stack, phase) || !of_it.any(|phase| unranked.contains(&(stack, phase)))
+    };
+    let mut ns = 0.0;
+    for (block, stack, ran) in book.trials() {
+        for (phase, seen) in ran.phases.iter().filter(|(_, seen)| seen.run.ranked && seen.counts()) {
+            if !dropped.counts(block, phase) || !is_compared(stack, phase) {
+                ns += seen.run.elapsed_ns as f64;
+            }
+        }
+    }
+    ns
 }
 
 /// The way through a file along its clock.
@@ -68,6 +94,8 @@ struct Walk<'a> {
     block_began: u64,
     /// The run ended within a trial.
     is_cut_short: bool,
+    /// It ended by a trial that failed. No other run need have followed.
+    has_failed: bool,
     sums: Sums,
 }
 
@@ -81,6 +109,7 @@ impl<'a> Walk<'a> {
             block: None,
             block_began: made,
             is_cut_short: false,
+            has_failed: false,
             sums: Sums::default(),
         }
     }
@@ -90,7 +119,8 @@ impl<'a> Walk<'a> {
     fn wait(&mut self, until: u64, next: Option<u32>) {
         let extended = self.book.extensions.iter().map(|one| one.began_unix_ns);
         let extended = extended.filter(|began| (self.now..until).contains(began)).max();
-        let is_over = self.is_cut_short || self.has_no_time_for(next);
+        let is_resumed = self.has_failed && next.is_some();
+        let is_over = self.is_cut_short || is_resumed || self.has_no_time_for(next);
         if let Some(began) = extended.or(is_over.then_some(until)) {
             (self.now, self.run_began, self.block) = (began, began, None);
             self.sums.paused = true;
@@ -112,7 +142,8 @@ impl<'a> Walk<'a> {
             (self.block, self.block_began) = (Some(stretch.block), stretch.began_unix_ns);
         }
         self.sums.add(stretch);
-        (self.now, self.is_cut_short) = (stretch.ended_unix_ns, stretch.is_cut_short);
+        self.now = stretch.ended_unix_ns;
+        (self.is_cut_short, self.has_failed) = (stretch.is_cut_short, stretch.has_failed);
     }
 }
 
@@ -139,6 +170,12 @@ impl Sums {
         self.put(TimePart::Loading, between(began, first));
         self.put(TimePart::BetweenPhases, (between(first, ended) - taken_ns).max(0.0));
         self.clock_ns += between(began, ended);
+    }
+
+    /// So much of the ranked work does not count.
+    fn leave_out(&mut self, ns: f64) {
+        self.put(TimePart::RankedWork, -ns);
+        self.put(TimePart::WorkNotCounted, ns);
     }
 
     fn spent(self) -> Option<TimeSpent> {

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimePart {
-    /// Work of phases that are compared between stacks, where it counts.
+    /// Work of ranked phases, where it counts.
     RankedWork,
     /// Work of other phases, where it counts.
     OtherWork,
-    /// Work that is in no figure: of invalid and failed phases, and of trials that were run again.
+    /// Work that does not count: of invalid and failed phases, and of trials that were run again. Of ranked phases also
+    /// that in dropped blocks, and that of stacks which are not ranked there.
     WorkNotCounted,
     /// Drains: what was written comes home, and devices come to rest.
     Drain,
@@ -36,7 +37,7 @@ pub enum TimePart {
 pub(crate) struct PhaseTime<'a> {
     pub(crate) run: &'a PhaseRun,
     pub(crate) serving: Option<&'a FileServing>,
-    /// Its numbers are in figures.
+    /// It came through, and nothing of the run itself shuts it out.
     pub(crate) counts: bool,
 }
 
@@ -51,6 +52,8 @@ pub(crate) struct Stretch {
     pub(crate) first_unix_ns: Option<u64>,
     /// The run ended within it: what follows was another run.
     pub(crate) is_cut_short: bool,
+    /// A trial failed, which ends the run: only a trial that follows was another run's.
+    pub(crate) has_failed: bool,
     /// Nanoseconds that its phases took.
     pub(crate) taken_ns: BTreeMap<TimePart, f64>,
 }
@@ -91,7 +94,7 @@ impl Timeline {
     }
 }
 
-/// Trials whose numbers are in figures: of those that were run again the last one that ended.
+/// Trials that count: of those that were run again the last one that ended.
 fn counted(trials: &[Trial]) -> BTreeSet<TrialId> {
     let ended = |trial: &&Trial| matches!(trial.status, TrialStatus::Done | TrialStatus::Failed(_));
     let ended = trials.iter().filter(ended);
@@ -120,6 +123,7 @@ impl Stretch {
             ended_unix_ns: trial.ended_unix_ns.unwrap_or(last),
             first_unix_ns: phases.iter().map(|phase| phase.run.began_unix_ns).min(),
             is_cut_short: trial.status == TrialStatus::Interrupted,
+            has_failed: matches!(trial.status, TrialStatus::Failed(_)),
             taken_ns,
         }
     }
@@ -128,6 +132,7 @@ impl Stretch {
         self.ended_unix_ns = self.ended_unix_ns.max(other.ended_unix_ns);
         self.first_unix_ns = [self.first_unix_ns, other.first_unix_ns].into_iter().flatten().min();
         self.is_cut_short |= other.is_cut_short;
+        self.has_failed |= other.has_failed;
         for (part, ns) in other.taken_ns {
             *self.taken_ns.entry(part).or_default() += ns;
         }

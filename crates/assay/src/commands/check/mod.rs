@@ -4,6 +4,7 @@ mod engines;
 pub(super) mod proportions;
 mod ramps;
 mod stacks_made;
+mod twins;
 
 use super::answer::{answer, size, wrapped};
 use super::{modelled_luns, study_file};
@@ -113,6 +114,9 @@ impl Facts {
         zfs_ways::of(study).into_iter().for_each(|said| row("zfs", said));
         for (name, value) in engines::rows(study) {
             row(name, value);
+        }
+        if let Some(few) = twins::few(study, &self.estimate, self.blocks) {
+            row("temporary", few);
         }
         row("LUN files", size(self.estimate.lun_bytes));
         row("written", self.written(study));
@@ -238,6 +242,7 @@ impl Facts {
                 .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
             "detectable_at_a_limit": ramps::found(study, self.blocks, self.comparisons)
                 .map(|found| found.map(|(blocks, ratio)| json!({ "blocks": blocks, "ratio": ratio }))),
+            "temporary_space": twins::few(study, &self.estimate, self.blocks),
             "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
             "creates": self.creates,
             "destroys": self.destroys.iter()

@@ -165,7 +165,8 @@ impl Opened {
     /// The same, each with its type.
     pub(super) fn notes(&self) -> Vec<Note> {
         let m = &self.mounted;
-        let listed: [(fn(Vec<String>) -> Note, &Vec<String>); 5] = [
+        type Listed = fn(Vec<String>) -> Note;
+        let listed: [(Listed, &[String]); 5] = [
             (Note::Missing, &m.missing),
             (Note::HeadersRepaired, &m.headers_repaired),
             (Note::TablesRepaired, &m.tables_repaired),
@@ -174,7 +175,10 @@ impl Opened {
         ];
         let listed = listed.into_iter().filter(|(_, names)| !names.is_empty());
         let settled = (m.extents_settled > 0).then_some(Note::ExtentsSettled(m.extents_settled));
-        listed.map(|(note, names)| note(names.clone())).chain(settled).collect()
+        listed
+            .map(|(note, names)| note(names.to_vec()))
+            .chain(settled)
+            .collect()
     }
 
     /// Ends the use of the group. The command's own error comes first.
