@@ -7,13 +7,13 @@
 use super::counts::{CacheCounts, CacheSums, IoCounts};
 use super::error::SqliteError;
 use super::handle::Site;
+use super::image::{Main, not_made};
 use super::layout::Role;
 use super::temp::{TempCounts, TempSpace};
 use super::vfs::{self, Registered};
-use super::volume::{Store, Volume};
+use super::volume::Volume;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,6 +124,8 @@ enum Way {
         path: PathBuf,
         /// The directory of temporary files; `None`: where SQLite would have them.
         temp: Option<PathBuf>,
+        /// The file may be made with the first connection.
+        makes: bool,
     },
     Volume(Arc<Registered>),
 }
@@ -152,6 +154,19 @@ impl Place {
             way: Way::Buffered {
                 path: path.to_path_buf(),
                 temp: None,
+                makes: true,
+            },
+        }
+    }
+
+    /// The same in a file that is there, and may be empty. Who puts another directory in the place of its own gets no
+    /// file made in it: SQLite opens by path, and follows no link in its last part.
+    pub fn in_file(path: &Path) -> Place {
+        Place {
+            way: Way::Buffered {
+                path: path.to_path_buf(),
+                temp: None,
+                makes: false,
             },
         }
     }
@@ -163,6 +178,7 @@ impl Place {
             way: Way::Buffered {
                 path: path.to_path_buf(),
                 temp: Some(temp.to_path_buf()),
+                makes: true,
             },
         }
     }
@@ -291,7 +307,10 @@ impl Place {
     /// # Errors
     /// [`SqliteError::Sql`]; [`SqliteError::Setting`] when SQLite does not keep a setting.
     pub fn connect(&self, settings: &Settings) -> Result<Session, SqliteError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if !matches!(self.way, Way::Buffered { makes: false, .. }) {
+            flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        }
         let opened = match &self.way {
             Way::Buffered { path, .. } => Connection::open_with_flags(path, flags),
             Way::Volume(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
@@ -329,54 +348,6 @@ impl Place {
             storage,
             cure,
         }
-    }
-}
-
-fn not_made(path: &Path, source: std::io::Error) -> SqliteError {
-    SqliteError::Path {
-        what: "make",
-        path: path.to_path_buf(),
-        source,
-        cure: "use an empty place with room for the tables",
-    }
-}
-
-/// The file of a database, as bytes.
-pub(super) enum Main<'a> {
-    Volume(&'a dyn Store),
-    File { file: File, path: &'a Path },
-}
-
-impl Main<'_> {
-    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.write(Role::Main, at, bytes),
-            Main::File { file, path } => file.write_all_at(bytes, at).map_err(|e| failed("write", path, e)),
-        }
-    }
-
-    /// Fills `to`; what lies behind the end stays as it was.
-    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.read(Role::Main, at, to).map(drop),
-            Main::File { file, path } => file.read_exact_at(to, at).map_err(|e| failed("read", path, e)),
-        }
-    }
-
-    pub(super) fn sync(&self) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.sync(Role::Main),
-            Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
-        }
-    }
-}
-
-fn failed(what: &'static str, path: &Path, source: std::io::Error) -> SqliteError {
-    SqliteError::Path {
-        what,
-        path: path.to_path_buf(),
-        source,
-        cure: "check the device and the kernel's log, or use a larger LUN set",
     }
 }
 
@@ -565,6 +536,17 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_made_only_where_it_may_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tables");
+        assert!(Place::in_file(&path).connect(&Settings::default()).is_err() && !path.exists());
+        std::fs::File::create(&path).unwrap();
+        let session = Place::in_file(&path).connect(&Settings::default()).unwrap();
+        session.sql().execute_batch("CREATE TABLE t (x)").unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() > 0);
+    }
 
     #[test]
     fn pages_are_summed_while_a_statement_runs() {

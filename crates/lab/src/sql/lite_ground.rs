@@ -156,7 +156,7 @@ pub(super) fn load_image(
     let file = dir.create(&name, OFlags::RDWR).map_err(std::io::Error::from);
     let file = file.with_context(|| format!("make {}", path.display()))?;
     journal.made(step, Identity::of(&file)?)?;
-    let place = Place::buffered(&dir.by_descriptor().join(&name));
+    let place = Place::in_file(&dir.by_descriptor().join(&name));
     let made = insert(tables, &place, settings, cancel).and_then(|()| Ok(Image::of(file.into())?));
     // Whoever holds it open has it without its name.
     undone(&journal.undo_to(mark))?;
