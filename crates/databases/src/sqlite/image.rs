@@ -5,13 +5,11 @@
 //! a load by single rows for each trial of a study that only asks.
 
 use super::error::SqliteError;
-use super::layout::Role;
 use super::place::Place;
-use super::volume::Store;
+use super::volume::Main;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes that are copied and checked at once.
@@ -83,54 +81,6 @@ impl Image {
     }
 }
 
-pub(super) fn not_made(path: &Path, source: std::io::Error) -> SqliteError {
-    SqliteError::Path {
-        what: "make",
-        path: path.to_path_buf(),
-        source,
-        cure: "use an empty place with room for the tables",
-    }
-}
-
-/// The file of a database, as bytes.
-pub(super) enum Main<'a> {
-    Volume(&'a dyn Store),
-    File { file: File, path: &'a Path },
-}
-
-impl Main<'_> {
-    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.write(Role::Main, at, bytes),
-            Main::File { file, path } => file.write_all_at(bytes, at).map_err(|e| failed("write", path, e)),
-        }
-    }
-
-    /// Fills `to`; what lies behind the end stays as it was.
-    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.read(Role::Main, at, to).map(drop),
-            Main::File { file, path } => file.read_exact_at(to, at).map_err(|e| failed("read", path, e)),
-        }
-    }
-
-    pub(super) fn sync(&self) -> Result<(), SqliteError> {
-        match self {
-            Main::Volume(store) => store.sync(Role::Main),
-            Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
-        }
-    }
-}
-
-fn failed(what: &'static str, path: &Path, source: std::io::Error) -> SqliteError {
-    SqliteError::Path {
-        what,
-        path: path.to_path_buf(),
-        source,
-        cure: "check the device and the kernel's log, or use a larger LUN set",
-    }
-}
-
 fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
     let at = (0..bytes).step_by(PIECE);
     at.map(move |at| (at, (bytes - at).min(PIECE as u64) as usize))
@@ -150,6 +100,8 @@ fn go_on(cancel: &AtomicBool) -> Result<(), SqliteError> {
 mod tests {
     use super::*;
     use crate::sqlite::counts::IoCounts;
+    use crate::sqlite::layout::Role;
+    use crate::sqlite::volume::Store;
     use std::sync::Mutex;
 
     /// A file in memory that acknowledges what it is told to forget.

@@ -7,11 +7,10 @@
 use super::counts::{CacheCounts, CacheSums, IoCounts};
 use super::error::SqliteError;
 use super::handle::Site;
-use super::image::{Main, not_made};
 use super::layout::Role;
 use super::temp::{TempCounts, TempSpace};
 use super::vfs::{self, Registered};
-use super::volume::Volume;
+use super::volume::{Main, Volume, not_made};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
 use std::path::{Path, PathBuf};

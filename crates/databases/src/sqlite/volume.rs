@@ -9,6 +9,9 @@ use super::error::SqliteError;
 use super::lane::Lane;
 use super::layout::{DATA_AT, Role, VolumeFiles};
 use super::writer::{self, Writer};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use targets::{FileId, Port, monotonic_ns};
 
@@ -245,6 +248,54 @@ pub(crate) trait Store: Send + Sync {
     fn allocated(&self, role: Role) -> u64;
     /// The first error, taken.
     fn take_error(&self) -> Option<String>;
+}
+
+pub(super) fn not_made(path: &Path, source: std::io::Error) -> SqliteError {
+    SqliteError::Path {
+        what: "make",
+        path: path.to_path_buf(),
+        source,
+        cure: "use an empty place with room for the tables",
+    }
+}
+
+/// The file of a database, as bytes.
+pub(super) enum Main<'a> {
+    Volume(&'a dyn Store),
+    File { file: File, path: &'a Path },
+}
+
+impl Main<'_> {
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.write(Role::Main, at, bytes),
+            Main::File { file, path } => file.write_all_at(bytes, at).map_err(|e| failed("write", path, e)),
+        }
+    }
+
+    /// Fills `to`; what lies behind the end stays as it was.
+    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.read(Role::Main, at, to).map(drop),
+            Main::File { file, path } => file.read_exact_at(to, at).map_err(|e| failed("read", path, e)),
+        }
+    }
+
+    pub(super) fn sync(&self) -> Result<(), SqliteError> {
+        match self {
+            Main::Volume(store) => store.sync(Role::Main),
+            Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
+        }
+    }
+}
+
+fn failed(what: &'static str, path: &Path, source: std::io::Error) -> SqliteError {
+    SqliteError::Path {
+        what,
+        path: path.to_path_buf(),
+        source,
+        cure: "check the device and the kernel's log, or use a larger LUN set",
+    }
 }
 
 impl<P: Port + Send> Store for Volume<P> {
