@@ -108,11 +108,12 @@ fn changes_that_meet_their_own_traces_are_counted_and_not_wrong() {
 
 #[test]
 fn a_renamed_file_has_its_new_name_alone_and_its_data() {
+    // Few files are made, so names that a rename freed stay free: some are there to look up at the end.
     let mix = Mix::new(&[
-        (Class::Read, 40),
+        (Class::Read, 66),
         (Class::Write, 20),
         (Class::Commit, 10),
-        (Class::Create, 30),
+        (Class::Create, 4),
     ]);
     let config = Config {
         work: Work::Mix(mix.unwrap()),
@@ -130,7 +131,7 @@ fn a_renamed_file_has_its_new_name_alone_and_its_data() {
             point.counts
         );
         let audit = serving.audit(After::Nothing, None).unwrap();
-        assert!(audit.is_clean() && audit.names_removed > 0, "{spoiled:?}: {audit:?}");
+        assert!(audit.is_clean() && audit.names_removed > 5, "{spoiled:?}: {audit:?}");
         serving.remove().unwrap();
     }
 }
