@@ -334,6 +334,26 @@ impl StudyHead {
 }
 
 impl Analysis {
+    /// Names of stacks that a comparison has, as itself or as its base.
+    pub(crate) fn compared_stacks(&self) -> BTreeSet<&str> {
+        let all = self.comparisons.iter();
+        all.flat_map(|one| [one.stack.as_str(), one.base.as_str()]).collect()
+    }
+
+    /// What takes no part in the ranking: stacks, or stacks in a phase. A stack of another group that is compared
+    /// inside its own takes part.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &Unranked> {
+        let compared = self.compared_stacks();
+        let is_apart = move |one: &Unranked| one.phase.is_none() && compared.contains(one.stack.as_str());
+        self.unranked.iter().filter(move |one| !is_apart(one))
+    }
+
+    /// Stacks that are compared inside a group of their own.
+    pub(crate) fn ranked_apart(&self) -> impl Iterator<Item = &Unranked> {
+        let compared = self.compared_stacks();
+        (self.unranked.iter()).filter(move |one| one.phase.is_none() && compared.contains(one.stack.as_str()))
+    }
+
     /// Of a study of which nothing was recorded.
     pub(crate) fn empty(study: StudyHead) -> Analysis {
         Analysis {

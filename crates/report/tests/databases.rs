@@ -139,6 +139,27 @@ fn what_tells_two_groups_apart_is_said() {
 }
 
 #[test]
+fn stacks_that_are_compared_in_a_group_of_their_own_are_not_called_unranked() {
+    let databases = ["postgres", "sqlite", "sqlite"];
+    let mut scene = served();
+    scene.actors = databases.map(|database| actor(database, 1.0)).into();
+    for (nth, one) in scene.actors.iter_mut().enumerate() {
+        one.stack.database = Some(databases[nth].into());
+        one.stack.name = format!("s{nth}");
+    }
+    let analysis = scene.film().analysis();
+    assert!(
+        analysis
+            .comparisons
+            .iter()
+            .any(|one| one.stack == "s2" && one.base == "s1")
+    );
+    let text = shown(&analysis);
+    assert!(text.contains("Ranked apart"), "{text}");
+    assert!(!text.contains("Measured, not ranked"), "{text}");
+}
+
+#[test]
 fn a_broken_condition_takes_the_figures_away() {
     let mut scene = served();
     scene.actors[1].breaks = Some(8);

@@ -223,8 +223,7 @@ fn against(source: &Source<'_>) -> Vec<Item> {
     if !skipped.is_empty() {
         items.push(format!("skipped: {}", skipped.join(", ")).into());
     }
-    let unranked = analysis.unranked.iter();
-    let unranked = unranked.map(|one| (one.stack.as_str(), one.phase.as_deref()));
+    let unranked = (analysis.left_out()).map(|one| (one.stack.as_str(), one.phase.as_deref()));
     let left: Vec<String> = grouped(unranked)
         .into_iter()
         .map(|(stack, phases)| match phases.as_slice() {

@@ -1,4 +1,4 @@
-//! What is in no verdict: measured and not ranked, skipped, dropped.
+//! What is in no verdict: measured and not ranked, ranked apart from the first stacks, skipped, dropped.
 //!
 //! Takes it from the analysis, gives a section. Prevents: a stack that vanished from the comparison unsaid.
 
@@ -24,7 +24,8 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         }
     });
     let parts = [
-        ("Measured, not ranked", not_ranked(&analysis.unranked)),
+        ("Measured, not ranked", not_ranked(analysis.left_out())),
+        ("Ranked apart", not_ranked(analysis.ranked_apart())),
         ("Skipped", skipped.collect()),
         ("Dropped blocks", dropped.collect()),
     ];
@@ -41,8 +42,8 @@ fn part(title: &str, lines: Vec<String>) -> Option<Placed> {
 }
 
 /// Stacks with one and the same reason stand in one line.
-fn not_ranked(all: &[Unranked]) -> Vec<String> {
-    let alike = all.iter().map(|one| ((&one.phase, &one.reason), one.stack.as_str()));
+fn not_ranked<'a>(all: impl Iterator<Item = &'a Unranked>) -> Vec<String> {
+    let alike = all.map(|one| ((&one.phase, &one.reason), one.stack.as_str()));
     let line = |((phase, reason), stacks): ((&Option<String>, &String), Vec<&str>)| {
         let place = phase.as_ref().map_or(String::new(), |phase| format!(" in {phase}"));
         format!("{}{place}: {reason}", stacks.join(", "))

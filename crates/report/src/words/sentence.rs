@@ -211,14 +211,9 @@ fn fitted(clauses: Vec<Clause>) -> Clause {
 
 /// What was measured and takes no part in the ranking, in any phase or in some.
 fn left_out(analysis: &Analysis) -> Vec<String> {
-    let compared = analysis
-        .comparisons
-        .iter()
-        .flat_map(|one| [one.stack.as_str(), one.base.as_str()]);
-    let compared: BTreeSet<&str> = compared.collect();
+    let compared = analysis.compared_stacks();
     let is_compared = |stack: &str| compared.contains(stack);
-    // A stack of another group is still compared inside its own.
-    let left = (analysis.unranked.iter()).filter(|one| one.phase.is_some() || !is_compared(&one.stack));
+    let left = analysis.left_out();
     let named = distinct(left.map(|one| one.stack.as_str()));
     let (some, none): (Vec<&str>, Vec<&str>) = named.into_iter().partition(|stack| is_compared(stack));
     let lists = [("", none), (" in some phases", some)].into_iter();
