@@ -72,6 +72,8 @@ pub(crate) enum Section {
     Sqlite,
     /// Full scans
     Scan,
+    /// One pass over pages in cold memory, and checksums of them
+    Floor,
     /// A disk group of five beside the same five disks driven directly
     Group,
     /// The lab around it: report, start-up, size, observers

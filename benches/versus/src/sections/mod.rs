@@ -1,6 +1,7 @@
 //! The parts of the comparison: each sets its place up, runs its contenders interleaved, and gives tables and what
 //! was owed.
 
+pub(crate) mod floor;
 pub(crate) mod group;
 pub(crate) mod group_sizes;
 pub(crate) mod grows;

@@ -12,7 +12,7 @@ use crate::engine::stages::{Checkpoint, Writers};
 use crate::error::PagesError;
 use crate::format::content::Content;
 use crate::format::layout::Layout;
-use crate::format::page::{self, Mismatch};
+use crate::format::page::{self, HEADER_BYTES, Mismatch};
 use crate::format::shape::{Settings, Shape};
 use crate::purpose::Purpose;
 use targets::{Completion, FileId, Nanos, Op, Port, Request};
@@ -227,8 +227,9 @@ impl<P: Port> Worker<P> {
         completions.clear();
         let result = self.port.wait(min, until, &mut completions);
         let mut handled = Ok(());
-        for completion in &completions {
-            if let Err(e) = self.ended(*completion) {
+        for (nth, completion) in completions.iter().enumerate() {
+            let next = completions.get(nth + 1).map(|next| Purpose::of(next.token));
+            if let Err(e) = self.ended(*completion, next) {
                 handled = Err(e);
                 break;
             }
@@ -239,8 +240,9 @@ impl<P: Port> Worker<P> {
         Ok(result?)
     }
 
+    /// `next`: what is handled next.
     #[inline]
-    fn ended(&mut self, completion: Completion) -> Result<(), PagesError> {
+    fn ended(&mut self, completion: Completion, next: Option<Purpose>) -> Result<(), PagesError> {
         let purpose = Purpose::of(completion.token);
         if let Err(fault) = completion.result {
             let Region { file, offset, len } = self.place_of(purpose);
@@ -253,7 +255,7 @@ impl<P: Port> Worker<P> {
             });
         }
         match purpose {
-            Purpose::Page(frame) => self.page_read(frame),
+            Purpose::Page(frame) => self.page_read(frame, next),
             Purpose::Scan(buffer) => {
                 self.reads -= 1;
                 self.ready.push(Ready::Scan { buffer });
@@ -326,12 +328,22 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// A page came into its frame: verify it and wake who waits.
+    /// A page came into its frame: verify it and wake who waits. Meanwhile the page that is handled next, if one came
+    /// with it, is on its way into the processor's cache.
     #[inline]
-    fn page_read(&mut self, frame: u32) -> Result<(), PagesError> {
+    fn page_read(&mut self, frame: u32, next: Option<Purpose>) -> Result<(), PagesError> {
         self.reads -= 1;
         let local = self.cache.frames[frame as usize].page;
-        self.verify(self.layout.frame_at(frame), local)?;
+        let at = self.layout.frame_at(frame);
+        let ahead = match next {
+            Some(Purpose::Page(next)) => Some(self.layout.frame_at(next)),
+            _ => None,
+        };
+        self.verify(at, local, ahead)?;
+        if !self.verifies {
+            // Nobody went through it, but who asked for it looks at its row: one line.
+            targets::prefetch(self.port.bytes(at, HEADER_BYTES));
+        }
         let state = &mut self.cache.frames[frame as usize];
         state.loading = false;
         let mut slot = state.waiters;
@@ -344,15 +356,17 @@ impl<P: Port> Worker<P> {
     }
 
     /// Checks that memory at `at` holds the page that is at home: checksum, address, version, and an LSN that the log
-    /// knows.
-    pub(crate) fn verify(&mut self, at: u64, local: u32) -> Result<(), PagesError> {
+    /// knows. `ahead`: memory of the page that is checked next, which no I/O is under way into.
+    pub(crate) fn verify(&mut self, at: u64, local: u32, ahead: Option<u64>) -> Result<(), PagesError> {
         if !self.verifies {
             return Ok(());
         }
         self.counters.verified_pages += 1;
         let (schema, number) = self.layout.address(local);
-        let bytes = self.port.bytes(at, self.layout.page_bytes as usize);
-        let header = match page::check(bytes, self.database, schema, number) {
+        let len = self.layout.page_bytes as usize;
+        let bytes = self.port.bytes(at, len);
+        let ahead = ahead.map_or(&[][..], |ahead| self.port.bytes(ahead, len));
+        let header = match page::check_ahead(bytes, ahead, self.database, schema, number) {
             Ok(header) => header,
             Err(mismatch) => return Err(self.mismatched(local, mismatch)),
         };
