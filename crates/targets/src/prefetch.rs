@@ -26,6 +26,7 @@ pub fn prefetch(bytes: &[u8]) {
 /// Asks for the line of a byte.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
+#[allow(unused_unsafe, reason = "compilers older than 1.95 ask for it")]
 fn ask(byte: &u8) {
     // SAFETY: the instruction belongs to SSE, which every processor of x86-64 has. It changes nothing that a program
     // could see, and the address is that of a byte that is lent to us.

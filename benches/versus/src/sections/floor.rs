@@ -10,18 +10,7 @@ use crate::cold::{Ahead, PAGE_BYTES, Pass, Pool};
 use crate::contender::Row;
 use crate::figures::{Column, Table};
 
-const COLUMNS: &[Column] = &[
-    Column {
-        key: TIME,
-        head: "us a page",
-        digits: 3,
-    },
-    Column {
-        key: "gb_s",
-        head: "GB/s",
-        digits: 1,
-    },
-];
+const COLUMNS: &[Column] = &[Column::new(TIME, "us a page", 3), Column::new("gb_s", "GB/s", 1)];
 const TIME: &str = "us";
 /// Many times what the caches of a processor hold.
 const POOL_BYTES: usize = 1 << 30;
