@@ -128,12 +128,7 @@ const KINDS: [(&str, &[&str]); 2] = [
     (
         "PhaseKind::",
         &[
-            "lab/src/serving/trial.rs",
-            "lab/src/sql/phase.rs",
-            "lab/src/trial/around.rs",
-            "lab/src/trial/drive.rs",
-            "lab/src/trial/phases.rs",
-            "lab/src/trial/stints.rs",
+            "lab/src/kinds/",
             "plan/src/study/kinds/",
             "report/src/phase_kind.rs",
             // Made up, not measured.
