@@ -23,6 +23,7 @@ mod result;
 mod sections;
 mod side;
 mod stepped;
+mod symbols;
 mod undo;
 
 use clap::{Parser, ValueEnum};
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(Command::Side(side)) => side::run(side),
         Some(Command::Cost(cost)) => sections::grows::cost(cost),
         Some(Command::Simulated(what)) => side::simulated::run(what),
+        Some(Command::Guest(guest)) => sections::mirror::in_guest(guest),
         None => versus(&flags),
     };
     match result {
@@ -139,9 +141,12 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Sqlite => sections::sqlite::run(bench),
         Section::Scan => sections::scan::run(bench),
         Section::Group => sections::group::run(bench),
+        Section::Mirror => sections::mirror::run(bench),
         Section::Lab => sections::lab::run(bench),
         Section::Grows => sections::grows::run(bench),
         Section::GroupSizes => sections::group_sizes::run(bench),
+        Section::Bookkeeping => sections::bookkeeping::run(bench),
+        Section::Engineer => sections::engineer::run(bench),
     }
 }
 
@@ -156,7 +161,10 @@ mod tests {
             ("sqlite", true),
             ("scan,lab", true),
             ("grows", true),
+            ("bookkeeping", true),
             ("redo,group", false),
+            // It builds what it measures.
+            ("engineer", false),
         ] {
             assert_eq!(asked(&flags(only)).any(Section::runs_assay), needed, "{only}");
         }
