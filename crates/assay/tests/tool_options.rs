@@ -140,7 +140,8 @@ fn mounted(kind: &str, device: &Path, place: &Path, options: &[Given]) -> Result
     Ok(())
 }
 
-/// Waits until nobody has the device mounted: a process that another test starts with mounts of its own copies this one.
+/// Waits until nobody has the device mounted: a process that another test starts with mounts of its own copies this
+/// one.
 fn is_free(device: &Path) {
     let began = Instant::now();
     let alone = OFlags::RDONLY | OFlags::EXCL;

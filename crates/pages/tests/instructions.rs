@@ -107,7 +107,8 @@ fn counted(program: &PathBuf, work: &str, amount: u64) -> (f64, f64) {
     (printed, count.unwrap_or_else(|| panic!("no count in {said}")).unwrap())
 }
 
-/// Instructions of one operation, bound by bound. Who counts needs one processor, and as many count at a time as there are.
+/// Instructions of one operation, bound by bound. Who counts needs one processor, and as many count at a time as there
+/// are.
 fn seen_of_all(program: &PathBuf) -> Vec<f64> {
     let next = AtomicUsize::new(0);
     let count = || {

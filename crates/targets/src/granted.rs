@@ -20,8 +20,8 @@ const PROBE_BYTES: u64 = 4 << 20;
 const PAGE: u64 = 4096;
 /// A watcher that was not scheduled in time sees nothing; it hardly happens this often in a row.
 const ROUNDS: usize = 3;
-/// So long a watcher looks without a pause. A write that takes longer is seen by looks that are apart, and a slow device
-/// costs no processor.
+/// So long a watcher looks without a pause. A write that takes longer is seen by looks that are apart, and a slow
+/// device costs no processor.
 const WITHOUT_PAUSE: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_micros(50);
 

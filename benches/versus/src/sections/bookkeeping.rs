@@ -1,5 +1,5 @@
-//! What a run does itself: after each block, when it looks at all that there is, and between two phases, when it records
-//! one.
+//! What a run does itself: after each block, when it looks at all that there is, and between two phases, when it
+//! records one.
 //!
 //! Takes studies of models of some sizes, which `assay run` drives in virtual time; gives from each result file when
 //! trials and phases began and ended. Prevents: a study of many blocks in which the run judges longer than it measures.
@@ -72,7 +72,8 @@ impl Run {
     fn text(&self) -> String {
         let Size { stacks, phases, blocks } = self.size;
         let mut text = format!(
-            "[study]\nname = \"bookkeeping\"\nblocks = {blocks}\nstop_early = false\nworkers = 1\ntime_limit = \"24h\"\n"
+            "[study]\nname = \"bookkeeping\"\nblocks = {blocks}\nstop_early = false\nworkers = 1\n\
+             time_limit = \"24h\"\n"
         );
         for stack in 0..stacks {
             text += &format!("\n[[stack]]\nname = \"stack {stack}\"\nkind = \"model\"\nsize = \"64MiB\"\n");

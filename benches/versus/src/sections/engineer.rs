@@ -132,7 +132,7 @@ impl Tree {
 
     /// A line of a room that is another in each round, in code that others may use.
     fn change(&self, room: &str, round: usize) -> anyhow::Result<()> {
-        const MARK: &str = "\npub static VERSUS_CHANGED";
+        const MARK: &str = "pub static VERSUS_CHANGED";
         let source = self.source.join("crates").join(room).join("src");
         let root = ["lib.rs", "main.rs"].map(|name| source.join(name));
         let path = root.into_iter().find(|path| path.exists());

@@ -251,7 +251,8 @@ fn see_guest(table: &mut Table, found: &mut Found) {
     }
 }
 
-/// Inside of the guest: makes the mirrors, runs all in rounds, and prints rows by contender: the hidden command `guest`.
+/// Inside of the guest: makes the mirrors, runs all in rounds, and prints rows by contender: the hidden command
+/// `guest`.
 pub(crate) fn in_guest(guest: &Guest) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen()?;
     let scratch = std::env::current_dir().context("find the directory of the guest")?;
