@@ -27,7 +27,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$dir
 # start_ranks COMMAND...: a rank on each node; each leaves its exit code in $dir/code.RANK. No other network is there than
 # that of the nodes. A busy machine gets time to end its ranks before SIGKILL.
 start_ranks() {
-  mpirun.openmpi --bind-to none --mca odls_base_sigkill_timeout "${end_after:-15}" --mca plm_rsh_agent "$here/node.sh" \
+  mpirun.openmpi --bind-to none --mca odls_base_sigkill_timeout "${end_after:-30}" --mca plm_rsh_agent "$here/node.sh" \
     --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24 --mca btl tcp,self --mca pml ob1 \
     --host node1,node2 -n 2 "$here/rank.sh" "$dir" "$@" </dev/null
 }
