@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes 37 to 45 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// Takes over an hour and wants a machine that does nothing else. As root it also measures XFS on a loop device and
 /// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
