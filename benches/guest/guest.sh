@@ -92,7 +92,7 @@ if [ -n "$study" ]; then
   esac
 fi
 
-# What the guest does, as words that no shell splits again.
+# What the guest does, as words that no shell splits again. Of this directory alone it sees `out`, wherever that is.
 {
   [ -x "$assay" ] && printf 'assay=%q\n' "$(realpath "$assay")"
   if [ -n "$script" ]; then
@@ -104,7 +104,7 @@ fi
   else
     printf 'work=('; printf '%q ' "${command[@]}"; printf ')\n'
   fi
-} >"$own/work"
+} >"$own/out/.work"
 
 disks=(ubda="$own/lab")
 truncate -s "$disk" "$own/lab"
@@ -113,15 +113,28 @@ for nth in $(seq 1 "$luns"); do
   disks+=("ubd$(printf "\\x$(printf %x $((97 + nth)))")=$own/lun$nth")
 done
 
+# A guest's kernel and its programs are processes here that take turns: on one processor, none has to wake another. A
+# guest takes a processor that no other guest has, where there is one; its lock is on the kernel's own directory.
+pinned=()
+may_use() { [[ $(taskset -cp $$) =~ :\ *([0-9,-]+)$ ]] && echo "${BASH_REMATCH[1]//,/ }"; }
+for range in $(command -v taskset flock >/dev/null && may_use); do
+  for cpu in $(seq "${range%-*}" "${range#*-}"); do
+    place=/sys/devices/system/cpu/cpu$cpu
+    [ ${#pinned[@]} -eq 0 ] && [ -r "$place" ] || continue
+    exec {lock}<"$place"
+    if flock -n "$lock"; then pinned=(taskset -c "$cpu"); else exec {lock}<&-; fi
+  done
+done
+
 # The guest's memory is a file that must be executable: /dev/shm, where it is.
 memory_dir=/dev/shm
 findmnt -no OPTIONS -T "$memory_dir" 2>/dev/null | grep -qw noexec && memory_dir=$own
 # A group of its own, so that all its processes can be ended at once. What the work says goes to our standard output,
 # the boot's words are kept apart.
 set -m
-TMPDIR=$memory_dir timeout -k 5 "$limit" linux.uml mem="$memory" root=none rootfstype=hostfs rootflags=/ ro \
-  init="$here/init.sh" OWN="$own" TIME="$(date +%s)" "${disks[@]}" con0=null,fd:4 con1=null,fd:3 con=null loglevel=1 \
-  quiet uml_dir="$own/uml" 3>&1 4>"$own/console" >"$own/boot" 2>&1 </dev/null &
+TMPDIR=$memory_dir timeout -k 5 "$limit" "${pinned[@]}" linux.uml mem="$memory" root=none rootfstype=hostfs \
+  rootflags=/ ro init="$here/init.sh" OWN="$own" TIME="$(date +%s)" "${disks[@]}" con0=null,fd:4 con1=null,fd:3 \
+  con=null loglevel=1 quiet uml_dir="$own/uml" 3>&1 4>"$own/console" >"$own/boot" 2>&1 </dev/null &
 guest=$!
 set +m
 ended=0

@@ -30,10 +30,12 @@ chroot . /bin/bash -c '
     mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
   done 2>/dev/null
   stty -F /dev/tty1 -opost
-  mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1 /dev/ubda && mount /dev/ubda /lab && rmdir /lab/lost+found
+  mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/ubda
+  mount /dev/ubda /lab && rmdir /lab/lost+found
   cd /lab
   export ASSAY_STATE_DIR=/run/assay TERM=dumb NO_COLOR=1
-  source "$OWN/work"
+  source /run/out/.work
+  rm /run/out/.work
   # A copy in memory starts faster than the file of the host.
   if [ -n "${assay:-}" ]; then mkdir /run/bin; cp "$assay" /run/bin/assay; PATH=/run/bin:$PATH; fi
   "${work[@]}" >/dev/tty1 2>&1 </dev/null

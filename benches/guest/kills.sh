@@ -1,7 +1,8 @@
 #!/bin/bash
 # In the guest (guest.sh --script): runs that are killed at any moment, each followed by `assay clean`; nothing may be
 # left. Of four runs one is killed while extents move, and one while a power cut has its volumes down.
-# SEED, KILLS and WITHIN (milliseconds, from that moment, or from the first LUN that a run claims) may be set before.
+# SEED, FIRST, KILLS (the numbers of the first and the last run) and WITHIN (milliseconds, from that moment, or from the
+# first LUN that a run claims) may be set before.
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source "$here/left.sh"
 source "$here/short.sh"
@@ -45,7 +46,7 @@ is_there() {
 }
 
 RANDOM=${SEED:-1}
-for nth in $(seq 1 "${KILLS:-20}"); do
+for nth in $(seq "${FIRST:-1}" "${KILLS:-20}"); do
   study=layouts within=${WITHIN:-6000} was_up=''
   case $((nth % 4)) in
     2) study=moves ;;

@@ -186,6 +186,15 @@ owed! {
         GroupRate: "group: rate over the disks directly", AtLeast(0.98), 3;
         GroupExtra: "group: further user instructions a read", AtMost(30.0), 0;
     }
+    Mirror {
+        MirrorRate: "mirror: group over two disks by hand, writes/s", AtLeast(0.98), 3;
+        MirrorCpu: "mirror: group over two disks by hand, CPU a write", Shown, 3;
+        MirrorSystem: "mirror: group over two disks by hand, system CPU a write", Shown, 3;
+        MirrorExtra: "mirror: further user instructions a write", Shown, 0;
+        MirrorGuestByHand: "mirror in a guest: group over two disks by hand, writes/s", Shown, 2;
+        MirrorGuestBitmap: "mirror in a guest: group over md raid1 with a bitmap, writes/s", Shown, 2;
+        MirrorGuestPlain: "mirror in a guest: group over md raid1 without, writes/s", Shown, 2;
+    }
     Lab {
         LabReport: "lab: report of 200 phase runs to the terminal, ms", Below(300.0), 0;
         LabReportLong: "lab: report of 200 phases (1,600 runs), ms", Below(300.0), 0;
@@ -196,17 +205,38 @@ owed! {
     Grows {
         // Twice as much twice; what a start costs is in the first as well.
         GrowsFourfold: "grows: four times as many, times as much", AtMost(4.2), 2;
+        GrowsTenfold: "grows: ten times as many phase runs, times as much", AtMost(10.5), 2;
         GrowsScreen: "grows: report of 10,000 phase runs, ms", Below(2000.0), 0;
         GrowsPage: "grows: page of 10,000 phase runs, ms", Shown, 0;
+        GrowsCheck: "grows: check of a study of 10,000 phase runs, ms", Shown, 0;
     }
     GroupSizes {
         // A twentieth more than ten times is noise, and what no longer fits a cache of the processor.
         GroupSizesTenfold: "group sizes: ten times as many, times as much", AtMost(10.5), 2;
         GroupSizesMoved: "group sizes: ten times as many, CPU of a moved extent, times as much", AtMost(1.05), 3;
+        GroupSizesCompared: "group sizes: ten times as many, CPU of a compared MiB, times as much", AtMost(1.05), 3;
         GroupSizesMount: "group sizes: mount of 10 TB, ms", Shown, 0;
         GroupSizesCheck: "group sizes: check of 10 TB without data, ms", Shown, 0;
+        GroupSizesData: "group sizes: check of 1 TB with data, ms", Shown, 0;
         GroupSizesFiles: "group sizes: mount of 10,000 files, ms", Shown, 0;
         GroupSizesMove: "group sizes: rebalance of 10 TB, CPU us a moved extent", Shown, 1;
+    }
+    Bookkeeping {
+        BookkeepingAfter: "bookkeeping: four times as many, times as long after a block", AtMost(4.2), 2;
+        // What is recorded of a phase has nothing to do with those before it.
+        BookkeepingPhase: "bookkeeping: four times as many, times as long from a phase to the next", AtMost(1.1), 3;
+        BookkeepingMany: "bookkeeping: after the last block of 10,000 phase runs, ms", Shown, 0;
+        BookkeepingEach: "bookkeeping: run of 10,000 phase runs, CPU ms each", Shown, 2;
+    }
+    Engineer {
+        EngineerBuild: "engineer: build from nothing, s", AtMost(240.0), 0;
+        EngineerAnswer: "engineer: from a clone to the first answer, s", Shown, 0;
+        EngineerShare: "engineer: share of the way to the first answer, %", Shown, 1;
+        EngineerMeasured: "engineer: share of the first answer's own time that is measuring", Shown, 2;
+        EngineerLine: "engineer: one line changed in pages to a running binary, s", AtMost(20.0), 1;
+        EngineerOther: "engineer: one line changed to a running binary, s", Shown, 1;
+        EngineerBinary: "engineer: release binary, MB", AtMost(14.0), 1;
+        EngineerPart: "engineer: of it, MB", Shown, 2;
     }
 }
 

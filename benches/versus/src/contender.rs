@@ -196,7 +196,11 @@ fn side_args(side: &Side, limit: Limit) -> Vec<String> {
         Limit::Seconds(seconds) => pair("--seconds", seconds.to_string()),
         Limit::Requests(count) => pair("--ios", count.to_string()),
     }
-    for (flag, on) in [("--unverified", side.unverified), ("--in-order", side.in_order)] {
+    for (flag, on) in [
+        ("--unverified", side.unverified),
+        ("--in-order", side.in_order),
+        ("--flush", side.flush),
+    ] {
         if on {
             args.push(flag.into());
         }
@@ -351,6 +355,7 @@ pub(crate) fn side(work: Work, data: &Path) -> Side {
         disk: Vec::new(),
         block: 8192,
         in_order: false,
+        flush: false,
         redo: None,
         method: Method::Ring,
         sessions: 64,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes 37 to 45 minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// Takes over an hour and wants a machine that does nothing else. As root it also measures XFS on a loop device and
 /// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
@@ -76,18 +76,27 @@ pub(crate) enum Section {
     Floor,
     /// A disk group of five beside the same five disks driven directly
     Group,
+    /// Writes of a mirrored disk group beside two files by hand, and beside md raid1 in a guest
+    Mirror,
     /// The lab around it: report, start-up, size, observers
     Lab,
     /// Reports over the size of their file
     Grows,
     /// Simulated disk groups, to 10 TB and 10,000 files: mounts, checks, rebalances
     GroupSizes,
+    /// What a run does after a block and between two phases, to 10,000 phase runs
+    Bookkeeping,
+    /// From a clone to the first answer, a changed line to a running binary, and what the binary consists of
+    Engineer,
 }
 
 impl Section {
     /// Whether it runs the `assay` binary.
     pub(crate) fn runs_assay(self) -> bool {
-        matches!(self, Section::Sqlite | Section::Lab | Section::Grows)
+        matches!(
+            self,
+            Section::Sqlite | Section::Lab | Section::Grows | Section::Bookkeeping
+        )
     }
 }
 
@@ -102,6 +111,20 @@ pub(crate) enum Command {
     /// A disk group in memory, and what is done with it: what it took
     #[command(hide = true)]
     Simulated(Simulated),
+    /// Mirrored writes to devices of a guest: what each of its ways to write twice gives
+    #[command(hide = true)]
+    Guest(Guest),
+}
+
+/// Mirrored writes inside of a guest.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Guest {
+    /// Two devices for each way to write twice
+    pub(crate) devices: Vec<PathBuf>,
+    #[arg(long)]
+    pub(crate) rounds: usize,
+    #[arg(long)]
+    pub(crate) seconds: f64,
 }
 
 /// A program whose cost is asked for.
@@ -167,6 +190,10 @@ pub(crate) enum Work {
     Null,
     /// Random reads through the page engine on files in memory.
     Memory,
+    /// Writes, each to all of some disks.
+    Copies,
+    /// Writes to a file of the mirrored disk group on them.
+    Mirrored,
 }
 
 /// How I/O is issued.
@@ -194,6 +221,9 @@ pub(crate) struct Side {
     /// One block after the other, not at random
     #[arg(long)]
     pub(crate) in_order: bool,
+    /// Each write is flushed before its slot writes again
+    #[arg(long)]
+    pub(crate) flush: bool,
     /// Redo log of the database in it
     #[arg(long)]
     pub(crate) redo: Option<PathBuf>,

@@ -24,6 +24,7 @@ mod result;
 mod sections;
 mod side;
 mod stepped;
+mod symbols;
 mod undo;
 
 use clap::{Parser, ValueEnum};
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Some(Command::Side(side)) => side::run(side),
         Some(Command::Cost(cost)) => sections::grows::cost(cost),
         Some(Command::Simulated(what)) => side::simulated::run(what),
+        Some(Command::Guest(guest)) => sections::mirror::in_guest(guest),
         None => versus(&flags),
     };
     match result {
@@ -141,9 +143,12 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Scan => sections::scan::run(bench),
         Section::Floor => sections::floor::run(bench),
         Section::Group => sections::group::run(bench),
+        Section::Mirror => sections::mirror::run(bench),
         Section::Lab => sections::lab::run(bench),
         Section::Grows => sections::grows::run(bench),
         Section::GroupSizes => sections::group_sizes::run(bench),
+        Section::Bookkeeping => sections::bookkeeping::run(bench),
+        Section::Engineer => sections::engineer::run(bench),
     }
 }
 
@@ -158,7 +163,10 @@ mod tests {
             ("sqlite", true),
             ("scan,lab", true),
             ("grows", true),
+            ("bookkeeping", true),
             ("redo,group", false),
+            // It builds what it measures.
+            ("engineer", false),
         ] {
             assert_eq!(asked(&flags(only)).any(Section::runs_assay), needed, "{only}");
         }

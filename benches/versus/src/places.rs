@@ -11,7 +11,7 @@ use crate::undo::{Interrupt, Undo, tool};
 use anyhow::{Context, bail, ensure};
 use diskgroup::{DiskSpec, FileSpec, Group, GroupSpec, Redundancy, Stripe};
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, OpenSpec, UringPort};
+use targets::{Access, BasePort, FileId, Method, OpenSpec};
 
 const MIB: u64 = 1 << 20;
 const REDO_BYTES: u64 = 64 * MIB;
@@ -33,14 +33,15 @@ pub(crate) struct Sizes {
     pub(crate) updates: u64,
     pub(crate) sessions: u64,
     pub(crate) group: u64,
+    pub(crate) mirror: u64,
 }
 
 impl Sizes {
     pub(crate) fn of(quick: bool) -> Sizes {
-        let [file, lun, zram, updates, sessions, group] = if quick {
-            [128, 448, 64, 32, 256, 160]
+        let [file, lun, zram, updates, sessions, group, mirror] = if quick {
+            [128, 448, 64, 32, 256, 160, 64]
         } else {
-            [1024, 1408, 256, 64, 512, 800]
+            [1024, 1408, 256, 64, 512, 800, 400]
         }
         .map(|mib| mib * MIB);
         Sizes {
@@ -50,6 +51,7 @@ impl Sizes {
             updates,
             sessions,
             group,
+            mirror,
         }
     }
 }
@@ -232,6 +234,46 @@ pub(crate) fn group_names(disks: usize) -> Vec<String> {
     (0..disks).map(|n| format!("disk{n}")).collect()
 }
 
+/// LUN files written in full: a pair or more of like ones.
+fn alike(
+    dir: &Path,
+    names: &[String],
+    bytes: u64,
+    interrupt: &Interrupt,
+    undo: &mut Undo,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for name in names {
+        interrupt.check()?;
+        files.push(filled(dir, name, bytes, interrupt, undo)?.path);
+    }
+    Ok(files)
+}
+
+/// Makes a group of these disks, with a file of `bytes`. Gives its allocation unit in MiB.
+pub(crate) fn make_group(disks: &[PathBuf], method: Method, redundancy: Redundancy, bytes: u64) -> anyhow::Result<u32> {
+    let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
+    let named: Vec<DiskSpec> = group_names(disks.len())
+        .iter()
+        .zip(0..)
+        .map(|(name, nth)| DiskSpec {
+            overwrite: true,
+            ..DiskSpec::new(FileId(nth), name)
+        })
+        .collect();
+    let owner = BasePort::open(method, &specs, 4 * MIB, 64)?;
+    let group = Group::create(owner, &GroupSpec::new(GROUP, redundancy), &named, LUN_SEED)?;
+    group.create_file(&FileSpec {
+        name: GROUP_FILE.into(),
+        size: bytes,
+        redundancy: None,
+        stripe: Stripe::Coarse,
+    })?;
+    let au_mib = group.info().au_bytes / MIB as u32;
+    group.close()?;
+    Ok(au_mib)
+}
+
 /// A group over five LUN files written in full, with a file of `bytes`.
 pub(crate) fn group(
     dir: &Path,
@@ -242,30 +284,12 @@ pub(crate) fn group(
     let mut undo = Undo::default();
     let copies = if redundancy == Redundancy::Normal { 2 } else { 1 };
     let each = (bytes * copies / DISKS as u64).next_multiple_of(MIB) + GROUP_SPARE_BYTES;
-    let mut disks = Vec::new();
-    for name in group_names(DISKS) {
-        interrupt.check()?;
-        disks.push(filled(dir, &format!("{name}-{copies}"), each, interrupt, &mut undo)?.path);
-    }
-    let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
-    let named: Vec<DiskSpec> = group_names(DISKS)
+    let names: Vec<String> = group_names(DISKS)
         .iter()
-        .zip(0..)
-        .map(|(name, nth)| DiskSpec {
-            overwrite: true,
-            ..DiskSpec::new(FileId(nth), name)
-        })
+        .map(|name| format!("{name}-{copies}"))
         .collect();
-    let owner = UringPort::open(&specs, 4 * MIB, 64)?;
-    let group = Group::create(owner, &GroupSpec::new(GROUP, redundancy), &named, LUN_SEED)?;
-    group.create_file(&FileSpec {
-        name: GROUP_FILE.into(),
-        size: bytes,
-        redundancy: None,
-        stripe: Stripe::Coarse,
-    })?;
-    let au_mib = group.info().au_bytes / MIB as u32;
-    group.close()?;
+    let disks = alike(dir, &names, each, interrupt, &mut undo)?;
+    let au_mib = make_group(&disks, Method::Ring, redundancy, bytes)?;
     let words = format!(
         "five files of {} MiB on the disk, written in full, O_DIRECT; in the group a file of {} MiB, {copies} \
          copies, allocation units of {au_mib} MiB",
@@ -278,6 +302,43 @@ pub(crate) fn group(
         pages: (bytes / 8192) as u32,
         _undo: undo,
     })
+}
+
+/// Two disks of a mirrored group, and two like them for writing to both by hand.
+pub(crate) struct MirrorPlace {
+    pub(crate) words: String,
+    pub(crate) group: Vec<PathBuf>,
+    pub(crate) by_hand: Vec<PathBuf>,
+    /// Pages of 8 KiB that each side writes to.
+    pub(crate) pages: u32,
+    _undo: Undo,
+}
+
+/// Four LUN files written in full, two of them a group with a file of `bytes` in two copies.
+pub(crate) fn mirror(dir: &Path, bytes: u64, interrupt: &Interrupt) -> anyhow::Result<MirrorPlace> {
+    let mut undo = Undo::default();
+    let each = mirror_disk_bytes(bytes);
+    let mut files = alike(dir, &group_names(4), each, interrupt, &mut undo)?;
+    let by_hand = files.split_off(2);
+    let au_mib = make_group(&files, Method::Ring, Redundancy::Normal, bytes)?;
+    let words = format!(
+        "two files of {} MiB on the disk, written in full, O_DIRECT, for each side; in the group a file of {} MiB, 2 \
+         copies, allocation units of {au_mib} MiB",
+        each / MIB,
+        bytes / MIB
+    );
+    Ok(MirrorPlace {
+        words,
+        group: files,
+        by_hand,
+        pages: (bytes / 8192) as u32,
+        _undo: undo,
+    })
+}
+
+/// A disk of a mirrored group of two with a file of so many bytes.
+pub(crate) fn mirror_disk_bytes(bytes: u64) -> u64 {
+    bytes.next_multiple_of(MIB) + GROUP_SPARE_BYTES
 }
 
 /// XFS on a loop device with direct I/O on a LUN file written in full.

@@ -90,7 +90,8 @@ pub(crate) fn that_tidies(command: &mut Command, interrupt: &Interrupt) -> anyho
             && interrupt.check().is_err()
             && let Some(pid) = Pid::from_raw(child.id() as i32)
         {
-            let _ = kill_process(pid, Signal::INT);
+            // A program that was started in a shell's background ignores SIGINT.
+            let _ = kill_process(pid, Signal::TERM);
             is_told = true;
         }
         std::thread::sleep(LOOK_EVERY);
@@ -124,7 +125,7 @@ mod tests {
     fn what_tidies_is_told_to_end_and_waited_for() {
         let scratch = tempfile::tempdir().unwrap();
         let (ready, tidied) = (scratch.path().join("ready"), scratch.path().join("tidied"));
-        let script = "trap 'echo > tidied; exit 0' INT; echo > ready; while :; do sleep 0.05; done";
+        let script = "trap 'echo > tidied; exit 0' TERM; echo > ready; while :; do sleep 0.05; done";
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(scratch.path());
         let interrupt = Interrupt::default();

@@ -322,7 +322,7 @@ fn stopped_study(dir: &Path) -> String {
 /// Both stacks of a trial stand from its beginning, so both must go, whatever it was doing.
 #[test]
 fn a_run_stopped_while_it_copies_leaves_nothing_and_is_completed() {
-    let Some(rig) = Rig::on_disk(&["mkfs.ext4"]) else {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else {
         return;
     };
     let before = rig.belongings(&[]);

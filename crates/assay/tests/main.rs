@@ -59,6 +59,7 @@ mod strangers;
 mod tidy;
 mod tool_options;
 mod traps;
+mod traps_simulated;
 mod turns;
 mod verdict_model;
 mod verdict_real;

@@ -16,7 +16,7 @@ const STACKS: [&str; 2] = ["one", "other"];
 fn study(dir: &Path, schedule: &str) -> String {
     let set = |nth: usize| {
         format!(
-            "[luns.set{nth}]\nfiles = {{ count = 1, size = \"160MiB\", dir = \"{}\" }}\n",
+            "[luns.set{nth}]\nfiles = {{ count = 1, size = \"48MiB\", dir = \"{}\" }}\n",
             dir.display()
         )
     };
@@ -35,17 +35,17 @@ seed = 5
 schedule = "{schedule}"
 {sets}{stacks}
 [database]
-cache = "8MiB"
+cache = "2MiB"
 schemas = 4
-scale = "32MiB"
-redo_size = "16MiB"
+scale = "8MiB"
+redo_size = "8MiB"
 [[phase]]
 name = "updates"
 kind = "random"
 update_pct = 50
 sessions = 4
 work_unit = 4
-time = "400ms"
+time = "200ms"
 "#
     )
 }

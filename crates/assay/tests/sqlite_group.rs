@@ -21,7 +21,7 @@ use std::time::Duration;
 fn dir() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("assay-test-")
-        .tempdir_in(crate::machine::DISK)
+        .tempdir_in(crate::machine::scratch())
         .unwrap()
 }
 
@@ -92,7 +92,7 @@ fn story(ground: &Ground, journal: Journal) -> Vec<(u64, String)> {
 
 /// An XFS of the rig's own; `None` where the machine can't.
 fn xfs() -> Option<(Rig, PathBuf)> {
-    let mut rig = Rig::on_disk(&["mkfs.xfs", "losetup", "mount"])?;
+    let mut rig = Rig::new(&["mkfs.xfs", "losetup", "mount"])?;
     let device = rig.loop_device("xfs", 320);
     tool("mkfs.xfs", &["-q", "-f", text(&device)]);
     let place = rig.path("mounted");

@@ -6,13 +6,15 @@
 //! passes the check and fails when it is built.
 
 use crate::machine::is_full;
-use crate::rig::{Rig, text};
+use crate::rig::{PATIENCE, Rig, text};
 use databases::postgres::{Cluster, Connection, RunAs, Settings, choose};
 use plan::{Given, Rule, Takes, Tool};
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// XFS makes nothing below 300 MiB.
 const MIB: u64 = 400;
@@ -134,12 +136,24 @@ fn mounted(kind: &str, device: &Path, place: &Path, options: &[Given]) -> Result
     }
     let gone = run("umount", &[text(place).to_string()]);
     assert!(gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
+    is_free(device);
     Ok(())
+}
+
+/// Waits until nobody has the device mounted: a process that another test starts with mounts of its own copies this
+/// one.
+fn is_free(device: &Path) {
+    let began = Instant::now();
+    let alone = OFlags::RDONLY | OFlags::EXCL;
+    while rustix::fs::open(device, alone, Mode::empty()).is_err() {
+        assert!(began.elapsed() < PATIENCE, "{} stays in use", device.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Each option of a mkfs makes a file system that mounts, and each option of a mount is taken.
 fn taken(mkfs: Tool, mount: Tool, kind: &str) {
-    let Some(mut rig) = Rig::on_disk(&[mkfs.name()]) else {
+    let Some(mut rig) = Rig::new(&[mkfs.name()]) else {
         return;
     };
     let device = rig.loop_device("lun.disk", MIB);

@@ -97,12 +97,13 @@ fn run(bench: &Bench, schedule: &str, second: &str) -> (serde_json::Value, BTree
 }
 
 /// The machine gets slower all the time. Whole runs pay for it with their scatter, in turns nobody sees it; and each
-/// ratio has the weight of one block under both.
+/// ratio has the weight of one block under both. An update costs in turns what it costs in whole runs.
 #[test]
 fn a_drift_scatters_whole_runs_and_not_stints() {
     let bench = Bench::new();
     let (_, whole) = run(&bench, "whole", "");
     let (report, abba) = run(&bench, "abba", "");
+    updates_cost_the_same(&whole, &abba);
     for phase in ["read", "updates"] {
         let (whole, abba) = (scatter(&whole, phase), scatter(&abba, phase));
         assert!(whole > 0.05, "{phase}: {whole}");
@@ -141,10 +142,11 @@ fn a_difference_is_found_in_turns_and_is_as_large_as_planted() {
 
 /// An update writes its page into the log when the page changes for the first time after a checkpoint. Stints end with
 /// one, so they must not be shorter than the time between two: then an update is in turns what it is in a whole run.
-#[test]
-fn an_update_costs_in_turns_what_it_costs_in_whole_runs() {
-    let bench = Bench::new();
-    let images = |figures: &BTreeMap<(String, u32, String), Figure>| {
+fn updates_cost_the_same(
+    whole: &BTreeMap<(String, u32, String), Figure>,
+    abba: &BTreeMap<(String, u32, String), Figure>,
+) {
+    let [whole, abba] = [whole, abba].map(|figures| {
         let of = |value: fn(&Figure) -> f64| -> f64 {
             figures
                 .iter()
@@ -153,9 +155,7 @@ fn an_update_costs_in_turns_what_it_costs_in_whole_runs() {
                 .sum()
         };
         of(|figure| figure.page_images) / of(|figure| figure.commits)
-    };
-    let whole = images(&run(&bench, "whole", "").1);
-    let abba = images(&run(&bench, "abba", "").1);
+    });
     assert!(
         (abba / whole - 1.0).abs() < 0.1,
         "{abba} page images a commit, {whole} in whole runs"

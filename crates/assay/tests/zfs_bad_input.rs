@@ -88,7 +88,7 @@ fn ways() -> Vec<&'static str> {
 
 #[test]
 fn packages_that_are_not_there_are_named_by_each_way() {
-    let Some(rig) = Rig::on_disk(&[]) else { return };
+    let Some(rig) = Rig::new(&[]) else { return };
     let by = |way: &str| study(&files(&rig), &format!("via = \"{way}\""));
     let nowhere = rig.path("nowhere");
     let library = [("ASSAY_LIBZPOOL", text(&nowhere))];
@@ -119,7 +119,7 @@ fn packages_that_are_not_there_are_named_by_each_way() {
 
 #[test]
 fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_otherwise() {
-    let Some(mut rig) = Rig::on_disk(&[]).filter(|_| crate::rig::has_openzfs()) else {
+    let Some(mut rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     for way in ways() {
@@ -162,7 +162,7 @@ fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_o
 /// Which way is taken, and what it holds beside its ARC, is known only where the study is run.
 #[test]
 fn a_way_that_is_taken_by_itself_must_fit_into_the_memory_too() {
-    let Some(rig) = Rig::on_disk(&[]) else { return };
+    let Some(rig) = Rig::new(&[]) else { return };
     let [kernel, fuse] = stacks::zfs_ways();
     if kernel.able || !fuse.able {
         eprintln!("skipped: zfs-fuse is not what is taken here");

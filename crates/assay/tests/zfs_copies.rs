@@ -149,7 +149,7 @@ fn copies(rig: &Rig, via: &str, log: bool) {
 
 #[test]
 fn a_database_goes_to_pools_in_user_space_with_redo_logs_in_pools_of_their_own_and_home_again() {
-    let Some(rig) = Rig::on_disk(&[]).filter(|_| crate::rig::has_openzfs()) else {
+    let Some(rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     copies(&rig, "userspace", true);
@@ -164,6 +164,6 @@ fn a_database_goes_to_pools_of_zfs_fuse_with_redo_logs_in_them_and_home_again() 
         eprintln!("SKIPPED: {}: {}", fuse.reason, fuse.cure);
         return;
     }
-    let Some(rig) = Rig::on_disk(&[]) else { return };
+    let Some(rig) = Rig::new(&[]) else { return };
     copies(&rig, "fuse", false);
 }

@@ -40,7 +40,7 @@ impl Bench {
         }
         let dir = tempfile::Builder::new()
             .prefix("assay-zfs-")
-            .tempdir_in(crate::machine::DISK)
+            .tempdir_in(crate::machine::scratch())
             .unwrap();
         let data: Vec<PathBuf> = (0..3).map(|nth| dir.path().join(format!("lun{nth}"))).collect();
         let log = dir.path().join("log");

@@ -16,6 +16,7 @@ mod group;
 mod host;
 mod inject;
 mod instances;
+mod kinds;
 mod luns;
 mod model;
 mod moves;

@@ -2,6 +2,7 @@
 
 use crate::again::{extend, older};
 use crate::first_blocks;
+use crate::kinds;
 use crate::progress::{BlockDone, Caller};
 use crate::record::unix_ns;
 use crate::result_file;
@@ -64,7 +65,7 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
     let extended = ledger.extensions()?.len() as u32;
     let mut planned = ledger.study()?.blocks_planned.saturating_mul(1 + extended);
     let finished = result_file::finished(ledger)?;
-    let mut usual = Usual::default();
+    let (recorded, mut usual) = (kinds::recorded(study), Usual::default());
     for number in 0.. {
         let block_began = Instant::now();
         let block = plan::block(study.root_seed(), study.stacks.len(), number);
@@ -78,6 +79,7 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
                 block: &block,
                 position: position as u32,
                 stack: index,
+                recorded: &recorded,
                 progress: caller.progress,
                 cancel: caller.cancel,
             });

@@ -5,7 +5,7 @@
 
 use anyhow::ensure;
 use pages::{Settings, Shape, TornPages};
-use plan::{Phase, Scale, Study};
+use plan::{Scale, Study};
 
 /// What every stack of the study gets.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +68,10 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
 
 /// Most sessions of any phase, and most reads that a session keeps in flight.
 fn most_in_flight(study: &Study) -> (u32, u32) {
-    // A copy has ports of its own, and what is in SQL has none.
-    let of = |phase: &Phase| {
-        let work = phase.kind.slob_work().map(|work| (work.sessions, work.outstanding));
-        let scans = || phase.kind.scan().map(|scan| (scan.parallel, scan.degree));
-        let ageing = || phase.kind.age().map(|age| (age.sessions, age.outstanding));
-        work.or_else(scans).or_else(ageing).unwrap_or((1, 1))
-    };
-    let most = |(sessions, outstanding): (u32, u32), (s, o)| (sessions.max(s), outstanding.max(o));
-    study.phases.iter().map(of).fold((1, 1), most)
+    let each = study.phases.iter().map(|phase| phase.kind.in_flight());
+    each.fold((1, 1), |(sessions, outstanding), one| {
+        (sessions.max(one.sessions), outstanding.max(one.each))
+    })
 }
 
 impl Sizes {

@@ -1,6 +1,7 @@
 //! What a trial is told: its place in the block, and who hears of it.
 
 use crate::progress::Progress;
+use ledger::PhaseKind;
 use plan::Block;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +11,8 @@ pub struct Turn<'a> {
     pub(crate) block: &'a Block,
     pub(crate) position: u32,
     pub(crate) stack: usize,
+    /// What the result file calls each phase.
+    pub(crate) recorded: &'a [PhaseKind],
     pub(crate) progress: &'a dyn Progress,
     pub(crate) cancel: &'a Arc<AtomicBool>,
 }

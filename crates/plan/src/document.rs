@@ -41,31 +41,27 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("files", plain(WrittenFiles::KEYS)),
         ("cost", plain(WrittenCost::KEYS)),
         ("phase", phase(is_common)),
-        ("phase random", phase(of_random)),
     ];
-    let apart = [
-        ("phase tpcc", PhaseWord::Tpcc),
-        ("phase tpch", PhaseWord::Tpch),
-        ("phase bulk", PhaseWord::Bulk),
-        ("phase files", PhaseWord::Files),
-        ("phase scan", PhaseWord::Scan),
-        ("phase age", PhaseWord::Age),
-        ("phase redo", PhaseWord::Redo),
-        ("phase copy", PhaseWord::Copy),
-    ];
-    tables.extend(apart.map(|(name, kind)| (name, phase(|row| !is_common(row) && row.kinds.contains(&kind)))));
-    let on_random = [
-        ("phase rebalance", PhaseWord::Rebalance),
-        ("phase power_cut", PhaseWord::PowerCut),
-        ("phase kill", PhaseWord::Kill),
-    ];
-    tables.extend(on_random.map(|(name, kind)| {
-        (
-            name,
-            phase(|row| !is_common(row) && !of_random(row) && !of_files(row) && row.kinds.contains(&kind)),
-        )
-    }));
+    tables.extend(
+        PhaseWord::ALL
+            .iter()
+            .map(|kind| (kind.table(), phase(|row| is_own(row, *kind)))),
+    );
     tables
+}
+
+/// Keys in the table of a kind: all that it has, but for those that stand before, and those of work that it has from
+/// another kind.
+fn is_own(row: &Key<PhaseWord>, kind: PhaseWord) -> bool {
+    let is_there = !is_common(row) && row.kinds.contains(&kind);
+    let is_lent = of_random(row) || of_files(row);
+    is_there && !(is_lent && is_on_random(kind))
+}
+
+/// Whether a kind has SLOB's work with all its keys, and something more.
+fn is_on_random(kind: PhaseWord) -> bool {
+    let lent = WrittenPhase::KEYS.iter().find(|row| row.name == "slob_conf");
+    kind != PhaseWord::Random && lent.is_some_and(|row| row.kinds.contains(&kind))
 }
 
 /// What phases of several kinds have, and stands before them.

@@ -6,7 +6,8 @@
 mod sql;
 
 use crate::space;
-use crate::study::{Phase, PhaseKind, Serving, Stack, Study};
+use crate::study::kind::{Pace, moving_ns};
+use crate::study::{Phase, Stack, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 
@@ -25,13 +26,8 @@ const RESERVE: f64 = 0.07;
 /// runs with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
 
-/// Taking a stack down after a power cut or a kill, bringing it up and reading everything. Assumed.
-const CUT_NS: u64 = 1_500_000_000;
 /// Pages a second that an ageing changes. Assumed, from runs on two cores: a disk group did 23,000, btrfs 4,300.
 const AGEING_PAGES_PER_S: u64 = 8000;
-
-/// Files a second that are made with their data. Assumed: 2,700 one call at a time over NFS.
-const FILES_PER_S: f64 = 3000.0;
 
 /// What a study will take, as far as the file tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,39 +100,18 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     let (bytes_per_second, ageing_pages_per_s) = paced(study, load_bytes_per_second, slower);
     // Models are slowed for phases, and not for the load.
     let (load_bytes_per_second, _) = paced(study, load_bytes_per_second, 1);
+    let pace = Pace {
+        bytes_per_second,
+        aged_bytes_per_second: ageing_pages_per_s.saturating_mul(study.database.page.0),
+        data_bytes: data_bytes.unwrap_or(0),
+        schema_bytes: data_bytes.unwrap_or(0) / u64::from(study.database.schemas).max(1),
+        redo_bytes: study.database.redo_size.0,
+    };
     let phase_ns_per_trial = study.phases.iter().fold(0u64, |sum, phase| {
-        let ns = match (phase.time, &phase.kind) {
-            (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_) | PhaseKind::Tpch(_)) => sql::phase_ns(phase),
-            (Some(time), PhaseKind::Files(serving)) => files_ns(serving, time),
-            (Some(time), _) => time.0,
-            (None, PhaseKind::Scan(scan)) => {
-                let schema = data_bytes.unwrap_or(0) / u64::from(study.database.schemas);
-                moving_ns(schema.saturating_mul(u64::from(scan.users)), bytes_per_second)
-            }
-            // Everything once out of the source and once into the target; the verification reads it a third time.
-            (None, PhaseKind::Copy(copy)) => {
-                let bytes = data_bytes.unwrap_or(0).saturating_add(study.database.redo_size.0);
-                moving_ns(bytes.saturating_mul(2 + u64::from(copy.verify)), bytes_per_second)
-            }
-            (None, PhaseKind::Age(age)) => moving_ns(
-                data_bytes.unwrap_or(0).saturating_mul(u64::from(age.passes)),
-                ageing_pages_per_s * study.database.page.0,
-            ),
-            // How long the moving takes depends on the power and on the work beside it: counted as its
-            // share of the data, out and in.
-            (None, PhaseKind::Rebalance(rebalance)) => {
-                let changes = (rebalance.add.len() + rebalance.drop.len()) as u64;
-                let moved = data_bytes.unwrap_or(0).saturating_mul(changes) / 4;
-                let around = rebalance.windows().0;
-                around.saturating_add(moving_ns(moved.saturating_mul(2), bytes_per_second))
-            }
-            // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
-            (None, PhaseKind::Random(_) | PhaseKind::Redo(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => 0,
-            (None, PhaseKind::PowerCut(cut)) => {
-                let work = cut.earliest.0.saturating_add(cut.latest.0) / 2;
-                u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))
-            }
-        };
+        let kind = phase.kind.own();
+        let ns = phase
+            .time
+            .map_or_else(|| kind.work_ns(&pace), |time| kind.timed_ns(time));
         sum.saturating_add(ns).saturating_add(phase.rest.0)
     });
     let sizes = study.luns.iter().filter_map(|set| space::set_bytes(study, &set.name));
@@ -201,33 +176,6 @@ fn written_bytes(study: &Study, stack: &Stack, data_bytes: Option<u64>) -> u64 {
         false => 0,
     };
     fill.saturating_add(data_bytes.unwrap_or(0)).saturating_add(redo)
-}
-
-/// The points, and filling the tree: so many files a second, and so many bytes. Assumed, from runs on two cores.
-fn files_ns(serving: &Serving, time: Duration) -> u64 {
-    let bytes = serving.data_bytes_most();
-    let files = bytes as f64 / serving.sizes.mean_bytes().max(1.0);
-    let making = (files / FILES_PER_S * 1e9) as u64;
-    serving.ramp_time(time).0.saturating_add(making)
-}
-
-fn moving_ns(bytes: u64, bytes_per_second: u64) -> u64 {
-    let ns = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_second.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
-}
-
-impl Phase {
-    /// The time that the study itself says for it: `time`, or the windows around a rebalance.
-    pub(crate) fn least_time(&self) -> Option<Duration> {
-        match &self.kind {
-            PhaseKind::Rebalance(rebalance) => Some(rebalance.windows()),
-            PhaseKind::Tpcc(tpcc) => self
-                .time
-                .map(|time| Duration(time.0.saturating_mul(tpcc.users.len() as u64))),
-            PhaseKind::Files(serving) => self.time.map(|time| serving.ramp_time(time)),
-            _ => self.time,
-        }
-    }
 }
 
 impl Study {

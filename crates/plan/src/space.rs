@@ -3,10 +3,7 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::study::{
-    Bulk, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Serving, Stack, Study, Tpcc,
-    Tpch, TpchRun, Vdevs, Zfs, ZfsWay,
-};
+use crate::study::{Database, Engine, Lack, LunSet, LunSource, Phase, Scale, Stack, Study, Tpch, Vdevs, Zfs, ZfsWay};
 use crate::units::Bytes;
 
 /// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
@@ -127,51 +124,6 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
 }
 
-/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little
-/// less than with PostgreSQL.
-const WAREHOUSE_BYTES: u64 = 80 << 20;
-const BULK_ROW_BYTES: u64 = 300;
-
-/// Bytes of a company.
-fn company_bytes(tpcc: &Tpcc) -> u64 {
-    let bytes = u64::from(tpcc.warehouses) * WAREHOUSE_BYTES;
-    match tpcc.company {
-        Company::Full => bytes,
-        Company::Reduced => bytes / 50,
-    }
-}
-
-/// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured
-/// with PostgreSQL.
-const TABLES_BYTES: f64 = 1.6e9;
-const SPILLED_BYTES: f64 = 0.3e9;
-/// Users whose questions spill at the same time: of many, most wait.
-const SPILLING_MAX: u32 = 10;
-
-/// Bytes of the tables and keys of decision support.
-pub(crate) fn tables_bytes(tpch: &Tpch) -> u64 {
-    (tpch.scale * TABLES_BYTES) as u64
-}
-
-/// Bytes that the questions of decision support spill at the same time.
-fn spilled_bytes(tpch: &Tpch) -> u64 {
-    let spilling = match tpch.run {
-        TpchRun::Streams(streams) => streams,
-        TpchRun::Power | TpchRun::Users { .. } => tpch.users_most().min(SPILLING_MAX),
-    };
-    (tpch.scale * SPILLED_BYTES * f64::from(spilling)) as u64
-}
-
-/// Bytes of decision support beside each other: tables, keys, and temporary files of its users where they have no LUNs
-/// of their own.
-fn questions_bytes(tpch: &Tpch, stack: &Stack) -> u64 {
-    let spilled = match stack.temp {
-        Some(_) => 0,
-        None => spilled_bytes(tpch),
-    };
-    tables_bytes(tpch).saturating_add(spilled)
-}
-
 /// Temporary files of questions against the LUN set that a stack has for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporarySpace {
@@ -189,7 +141,7 @@ impl TemporarySpace {
         let set = stack.temp.clone()?;
         let asked = study.phases.iter().filter_map(|phase| phase.kind.tpch());
         Some(TemporarySpace {
-            needed: asked.map(spilled_bytes).max()?,
+            needed: asked.map(Tpch::spilled_bytes).max()?,
             room: room_beside(study, stack, &set),
             set,
         })
@@ -201,37 +153,19 @@ impl TemporarySpace {
     }
 }
 
-fn bulk_bytes(bulk: &Bulk) -> u64 {
-    let most = bulk.rows.iter().max();
-    most.map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES))
-}
-
 /// What a phase in SQL takes on a stack, and the key that says how much.
 pub(crate) fn in_sql(phase: &Phase, stack: &Stack) -> Option<(u64, &'static str)> {
-    match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => Some((company_bytes(tpcc), "warehouses")),
-        PhaseKind::Tpch(tpch) => Some((questions_bytes(tpch, stack), "scale")),
-        PhaseKind::Bulk(bulk) => Some((bulk_bytes(bulk), "rows")),
-        _ => None,
-    }
+    phase.kind.own().in_sql(stack.temp.is_some())
 }
 
 /// Bytes that phases in SQL load: the company once, and the largest bulk load; and the largest tree of files.
 fn sql_bytes(study: &Study) -> u64 {
-    let of = |phase: &Phase| match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
-        PhaseKind::Tpch(tpch) => (tables_bytes(tpch), 0),
-        PhaseKind::Bulk(bulk) => (0, bulk_bytes(bulk)),
-        PhaseKind::Files(serving) => (serving.data_bytes_most(), 0),
-        PhaseKind::PowerCut(cut) => (cut.work.serving().map_or(0, Serving::data_bytes_most), 0),
-        _ => (0, 0),
-    };
-    let (mut company, mut bulk) = (0, 0);
-    for (one, other) in study.phases.iter().map(of) {
-        company = company.max(one);
-        bulk = bulk.max(other);
+    let (mut once, mut within) = (0, 0);
+    for loads in study.phases.iter().map(|phase| phase.kind.own().loads()) {
+        once = loads.once.max(once);
+        within = loads.within.max(within);
     }
-    company + bulk
+    once + within
 }
 
 /// Schemas of so many multiblock reads lose less than 5 % when they are cut to whole ones.

@@ -207,7 +207,7 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
     if phase.rest.0 > 0 {
         return obstacle("rests before it begins".to_string(), "remove `rest`");
     }
-    if !phase.kind.takes_turns() {
+    if !phase.kind.own().takes_turns() {
         return obstacle(
             "cannot be interrupted".to_string(),
             "use only phases of kind random, scan and redo",

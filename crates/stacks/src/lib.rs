@@ -39,7 +39,7 @@ pub use journal::{Journal, Mark, NotUndone, StepNumber, state_dir};
 pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
 pub use nfs::{Dialer, FileServerHere, FileService, file_servers};
 pub use places::{Owners, Places};
-pub use probe::{Buildable, probe};
+pub use probe::{Buildable, probe, probe_those};
 pub use revive::{make_anew, power_off, power_on};
 pub use tool::VOLUME_PLACES;
 pub use undo::Undo;

@@ -29,6 +29,11 @@ pub struct Buildable {
 
 /// All kinds.
 pub fn probe() -> Vec<Buildable> {
+    probe_those(&|_| true)
+}
+
+/// The kinds that are asked for by the word of a study: for most of them a tool is started, which says its version.
+pub fn probe_those(is_asked: &dyn Fn(&str) -> bool) -> Vec<Buildable> {
     let yes = |kind, reason: &str| Buildable {
         kind,
         able: true,
@@ -36,13 +41,23 @@ pub fn probe() -> Vec<Buildable> {
         cure: String::new(),
         tool_version: String::new(),
     };
-    let mut found = vec![yes("directory", "any directory that can be written"), raw()];
-    found.extend(plan::FileSystemRow::ALL.map(|row| file_system(row.word, row.program)));
-    found.push(disk_group());
-    found.push(yes("server", "a PostgreSQL or an NFS server that is there already"));
-    found.push(zfs());
-    found.push(volumes("lvm", (mapped::has_lvm(), "dm-mod"), &OF_LVM));
-    found.push(volumes("md", (mapped::has_md(), "md-mod"), &OF_MD));
+    let mut found = Vec::new();
+    let mut look = |kind: &'static str, at: &dyn Fn() -> Buildable| {
+        if is_asked(kind) {
+            found.push(at());
+        }
+    };
+    look("directory", &|| yes("directory", "any directory that can be written"));
+    look("raw", &raw);
+    for row in plan::FileSystemRow::ALL {
+        look(row.word, &|| file_system(row.word, row.program));
+    }
+    look("diskgroup", &disk_group);
+    let server = "a PostgreSQL or an NFS server that is there already";
+    look("server", &|| yes("server", server));
+    look("zfs", &zfs);
+    look("lvm", &|| volumes("lvm", (mapped::has_lvm(), "dm-mod"), &OF_LVM));
+    look("md", &|| volumes("md", (mapped::has_md(), "md-mod"), &OF_MD));
     found
 }
 
@@ -206,6 +221,16 @@ mod tests {
             assert_eq!(kind.able, kind.cure.is_empty(), "{kind:?}");
         }
         assert!(all.iter().any(|b| b.kind == "directory" && b.able));
+    }
+
+    #[test]
+    fn a_kind_that_nobody_asks_for_is_not_looked_for() {
+        let all = probe();
+        for row in &all {
+            let found = probe_those(&|kind| kind == row.kind);
+            assert_eq!(found, std::slice::from_ref(row));
+        }
+        assert!(probe_those(&|_| false).is_empty());
     }
 
     #[test]

@@ -8,11 +8,14 @@
 
 use crate::error::StackError;
 use crate::run::Run;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sandbox::Reach;
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -298,8 +301,9 @@ struct Waited {
 /// How long a killed child may take.
 const DEATH: Duration = Duration::from_secs(10);
 
-fn wait(child: &mut std::process::Child, limit: Duration) -> std::io::Result<Waited> {
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Waited> {
     let start = Instant::now();
+    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
     let mut pause = Duration::from_millis(1);
     let mut is_killed = false;
     loop {
@@ -315,8 +319,17 @@ fn wait(child: &mut std::process::Child, limit: Duration) -> std::io::Result<Wai
             let (status, is_gone) = (None, false);
             return Ok(Waited { status, is_gone });
         }
-        std::thread::sleep(pause);
+        rest(end.as_ref(), pause);
         pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// Rests until a child ends, and no longer than the pause. Kernels before 5.3 can't say that it ends.
+fn rest(end: Option<&OwnedFd>, pause: Duration) {
+    let said = end.zip(Timespec::try_from(pause).ok());
+    let said = said.map(|(end, pause)| poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&pause)));
+    if !matches!(said, Some(Ok(_))) {
+        std::thread::sleep(pause);
     }
 }
 

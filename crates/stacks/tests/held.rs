@@ -10,6 +10,9 @@ use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kinds() -> [StackKind; 2] {
     let group = DiskGroup {
@@ -34,8 +37,13 @@ fn assert_kept(bench: &Bench, when: &str) {
     }
 }
 
+/// A process that another test starts has this one's descriptors until it becomes its program: they are waited for.
 fn assert_free(bench: &Bench, when: &str) {
+    let began = Instant::now();
     for device in &bench.devices {
+        while exclusively(device) == Err(Errno::BUSY) && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         assert_eq!(exclusively(device), Ok(()), "{} {when}", device.display());
     }
 }

@@ -13,12 +13,17 @@ use rustix::fs::Advice;
 use rustix::io::{IoSliceMut, ReadWriteFlags};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes probed: enough that a write of them takes long enough to be watched.
 const PROBE_BYTES: u64 = 4 << 20;
 const PAGE: u64 = 4096;
 /// A watcher that was not scheduled in time sees nothing; it hardly happens this often in a row.
 const ROUNDS: usize = 3;
+/// So long a watcher looks without a pause. A write that takes longer is seen by looks that are apart, and a slow
+/// device costs no processor.
+const WITHOUT_PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// Which way the bytes went.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -130,7 +135,11 @@ impl Probe<'_> {
                 let watch = scope.spawn(|| {
                     let mut found = resident(look, offset, len);
                     looking.store(true, Ordering::Release);
+                    let began = Instant::now();
                     while found == Some(false) && !written.load(Ordering::Acquire) {
+                        if began.elapsed() > WITHOUT_PAUSE {
+                            std::thread::sleep(PAUSE);
+                        }
                         found = resident(look, offset, len);
                     }
                     found

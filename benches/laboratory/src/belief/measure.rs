@@ -70,10 +70,11 @@ fn set_traps(into: &Path) -> anyhow::Result<()> {
             "--package",
             "assay",
             "--test",
-            "traps",
+            "integration",
             "--manifest-path",
         ])
         .arg(manifest)
+        .args(["--", "traps::"])
         .env("ASSAY_TRAPS", into);
     child("traps", &mut tests)
 }

@@ -36,6 +36,8 @@ const BASE_QUICK: Size = Size {
     blocks: 4,
 };
 const RUNS_MANY: u32 = 10_000;
+/// Ten times as many runs in each, of all three together.
+const TENFOLD: [Size; 4] = [size(2, 5, 1), size(2, 10, 5), size(5, 20, 10), size(10, 100, 10)];
 
 /// A result file and its study, and what they are called.
 struct Sized {
@@ -64,6 +66,10 @@ impl Sized {
             study,
         })
     }
+}
+
+const fn size(stacks: u32, phases: u32, blocks: u32) -> Size {
+    Size { stacks, phases, blocks }
 }
 
 fn runs(size: Size) -> u32 {
@@ -151,8 +157,7 @@ fn files(bench: &Bench) -> anyhow::Result<Vec<Sized>> {
         sizes.extend(grown(base, times));
     }
     if !bench.quick {
-        let size = |stacks, phases, blocks| Size { stacks, phases, blocks };
-        sizes.extend([size(2, 5, 1), size(2, 10, 5), size(5, 20, 10), size(10, 100, 10)]);
+        sizes.extend(TENFOLD);
     }
     sizes.into_iter().map(|size| Sized::new(bench, size)).collect()
 }
@@ -209,6 +214,23 @@ pub(crate) fn cpu_ms(used: &Usage) -> f64 {
     ms(used.user_time()) + ms(used.system_time())
 }
 
+/// Each of the sizes that grow tenfold over the one before.
+fn tenfold(table: &mut Table, files: &[Sized], found: &mut Found) {
+    let of_size = |size: &Size| files.iter().find(|file| file.size == *size);
+    for step in TENFOLD.windows(2) {
+        let (Some(small), Some(large)) = (of_size(&step[0]), of_size(&step[1])) else {
+            continue;
+        };
+        let of = format!("{} to {} runs", runs(step[0]), runs(step[1]));
+        for form in FORMS {
+            for (key, head) in [("cpu_ms", "CPU"), ("mib", "memory")] {
+                let seen = table.ratio(head, &named("", form, large), &named("", form, small), key);
+                found.see_of(Due::GrowsTenfold, &format!("{of}, {head} of the {}", form.name()), seen);
+            }
+        }
+    }
+}
+
 /// What was owed, and the table.
 fn owed(mut table: Table, files: &[Sized], bench: &Bench) -> Found {
     let mut found = Found::default();
@@ -230,10 +252,12 @@ fn owed(mut table: Table, files: &[Sized], bench: &Bench) -> Found {
             }
         }
     }
+    tenfold(&mut table, files, &mut found);
     for file in files.iter().filter(|file| runs(file.size) == RUNS_MANY) {
         let ms = |form| table.figure(&named("", form, file), "ms");
         found.see(Due::GrowsScreen, ms(Form::Screen));
         found.see(Due::GrowsPage, ms(Form::Page));
+        found.see(Due::GrowsCheck, ms(Form::Check));
     }
     if bench.before.is_some() {
         for form in FORMS {

@@ -1,11 +1,14 @@
 //! The parts of the comparison: each sets its place up, runs its contenders interleaved, and gives tables and what
 //! was owed.
 
+pub(crate) mod bookkeeping;
+pub(crate) mod engineer;
 pub(crate) mod floor;
 pub(crate) mod group;
 pub(crate) mod group_sizes;
 pub(crate) mod grows;
 pub(crate) mod lab;
+pub(crate) mod mirror;
 pub(crate) mod mixed;
 pub(crate) mod processors;
 pub(crate) mod reads;

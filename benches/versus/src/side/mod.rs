@@ -7,6 +7,7 @@ mod bare;
 mod engine;
 mod group;
 mod hollow;
+mod mirror;
 pub(crate) mod port;
 mod processors;
 mod sessions;
@@ -35,6 +36,8 @@ pub(crate) fn run(side: &Side) -> anyhow::Result<()> {
         Work::Sessions => sessions::many(side),
         Work::Null => processors::bare(side),
         Work::Memory => processors::engine(side),
+        Work::Copies => mirror::copies(side),
+        Work::Mirrored => mirror::mirrored(side),
     }?;
     let object: Map<String, Value> = figures
         .into_iter()

@@ -148,6 +148,9 @@ fn check(disks: &HollowDisks) -> anyhow::Result<Row> {
     })?;
     let mut row = meter.row(disks)?;
     if let Some(before) = before.transpose()? {
+        let compared_mib = report.compared_bytes as f64 / MIB;
+        let all = row.get("cpu_ms").map(|all| (all - before) * 1e3 / compared_mib);
+        row.extend(all.map(|each| ("compared_us".to_string(), each)));
         row.insert("before_ms".into(), before);
     }
     ensure!(report.is_clean(), "a group just made: {:?}", report.findings.first());

@@ -448,7 +448,7 @@ pub fn volume_unable(stack: &Stack) -> Option<Skipped> {
 
 /// For each stack, why it can't be built here.
 pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
-    let probed = crate::pool::zfs_ways::probe();
+    let probed = crate::pool::zfs_ways::probe_of(study);
     study
         .stacks
         .iter()

@@ -81,21 +81,12 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
     let (mut random, mut scan) = (None, None);
     let most = |of: &mut Option<u32>, depth: u32| *of = Some(of.unwrap_or(1).max(depth.clamp(1, DEPTH_MAX)));
     for phase in &study.phases {
-        let kind = &phase.kind;
-        let sessions = kind.slob_work().map(|work| work.sessions);
-        let sessions = sessions.or(kind.age().map(|age| age.sessions));
-        let sessions = sessions.or(kind.serving().map(|serving| serving.sessions));
-        let sessions = sessions.or(kind.cut().map(|cut| cut.work.sessions()));
-        match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
-            Some(sessions) => most(&mut random, sessions),
-            None => {
-                let scans = kind
-                    .scan()
-                    .map(|scan| scan.parallel.max(1).saturating_mul(scan.degree.max(1)));
-                let questions = kind.tpch().map(plan::Tpch::users_most);
-                // What is neither moves everything once, in order.
-                most(&mut scan, scans.or(questions).unwrap_or(1));
-            }
+        let flight = phase.kind.in_flight();
+        if flight.is_in_order {
+            let requests = flight.sessions.max(1).saturating_mul(flight.each.max(1));
+            most(&mut scan, requests);
+        } else {
+            most(&mut random, flight.sessions);
         }
     }
     let load = |kind: Kind, bytes: u32| move |depth: u32| Load { kind, depth, bytes };

@@ -42,7 +42,16 @@ fn userspace() -> WayHere {
 
 /// Which stacks this machine can build, the ways to ZFS looked for.
 pub fn probe() -> Vec<Buildable> {
-    let mut found = stacks::probe();
+    with_ways(stacks::probe())
+}
+
+/// The same of the kinds that a study has.
+pub fn probe_of(study: &Study) -> Vec<Buildable> {
+    let is_asked = |kind: &str| study.stacks.iter().any(|stack| stack.kind.word() == kind);
+    with_ways(stacks::probe_those(&is_asked))
+}
+
+fn with_ways(mut found: Vec<Buildable>) -> Vec<Buildable> {
     if let Some(zfs) = found.iter_mut().find(|row| row.kind == "zfs") {
         let able = here().iter().any(|way| way.able);
         if !able {

@@ -10,6 +10,7 @@ use crate::cuts;
 use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::host::stand::Stand;
+use crate::kinds::{self, OnFiles};
 use crate::result_file;
 use crate::signals;
 use crate::sql::trial::host;
@@ -17,7 +18,7 @@ use crate::trial::around::{After, Around, phase_seed};
 use crate::turn::Turn;
 use anyhow::Context;
 use ledger::{Ledger, Measure, TrialId};
-use plan::{PhaseKind, Study};
+use plan::Study;
 use std::path::PathBuf;
 
 /// A trial under way.
@@ -55,8 +56,8 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
             server.start(&site.journal)?;
         }
         let seed = phase_seed(trial.turn.block.seed, ordinal);
-        let after = match (&phase.kind, &mut server) {
-            (PhaseKind::Files(serving), server) => {
+        let after = match (kinds::of(&phase.kind).on_files(), &mut server) {
+            (Some(OnFiles::Ramp(serving)), server) => {
                 let pid = server.as_ref().and_then(Server::pid);
                 let mut host = host(site, stand, (&devices, &places), pid);
                 let work = Work {
@@ -70,7 +71,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
                 };
                 around.recorded(ledger, ordinal, || work.run(&mut host))?
             }
-            (PhaseKind::PowerCut(_), Some(server)) => {
+            (Some(OnFiles::Cut), Some(server)) => {
                 let mut served = Served {
                     site,
                     stand,

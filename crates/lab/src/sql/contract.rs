@@ -12,7 +12,7 @@ use databases::decision_support::{self, Answered, Ask, Held, RefreshSet, Refresh
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::{Image, LockWait};
 use ledger::{Measure, Skipped, TrialId};
-use plan::{Company, Phase, Random, Stack, Study, Tpcc};
+use plan::{Company, Random, Stack, Study, Tpcc};
 use sandbox::Directory;
 use stacks::Journal;
 use std::path::PathBuf;
@@ -231,8 +231,8 @@ pub(super) fn company(study: &Study) -> anyhow::Result<Option<Scale>> {
 
 /// The most sessions of any phase.
 pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
-    let of = |phase: &Phase| phase.kind.cut().map_or(0, |cut| cut.work.sessions());
-    trial.study.phases.iter().map(of).max().unwrap_or(1)
+    let phases = trial.study.phases.iter();
+    phases.map(|phase| phase.kind.in_flight().sessions).max().unwrap_or(1)
 }
 
 /// A trial under way on a database.

@@ -19,3 +19,4 @@ mod server;
 pub(crate) mod sessions;
 pub(crate) mod steps;
 pub(crate) mod trial;
+pub(crate) mod works;

@@ -2,24 +2,23 @@
 //!
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
-use super::contract::{Database, Orders, Sql, Trial, scale_of};
+use super::contract::{Database, Sql, Trial, scale_of};
 use super::generator::Generator;
 use super::kinds;
-use super::questions::{self, Answers};
+use super::questions;
 use super::refresh::{self, Refreshing};
 use super::rows::{self, Entered};
-use super::steps::Steps;
+use super::works::Asked;
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
 use crate::trial::around::{Around, phase_seed};
 use crate::trial::done::Done;
-use crate::trial::drive::{self, Driven};
+use crate::trial::drive::Driven;
 use anyhow::Context;
 use databases::order_entry::{CONDITIONS, Scale};
 use ledger::Measure;
-use plan::{Bulk, Phase, PhaseKind, Random, Tpcc, Tpch};
-use workloads::{Arrival, Outcome, Pacing, Schedule, Stop};
+use plan::{Phase, Tpcc};
 
 /// A phase and what it is run in.
 pub(super) struct Work<'a> {
@@ -38,34 +37,6 @@ pub(super) struct Work<'a> {
     pub(super) after: Option<Vec<(u8, u64)>>,
 }
 
-/// What was done, before the database is brought home.
-struct Acted {
-    outcome: Outcome,
-    /// The most that worked at once.
-    users: u32,
-    entered: Entered,
-    bulk: Vec<ledger::BulkLoadRow>,
-    answers: Answers,
-    refreshes: Vec<ledger::RefreshRow>,
-}
-
-impl Acted {
-    fn of(outcome: Outcome) -> Acted {
-        Acted {
-            outcome,
-            users: 1,
-            entered: Entered::default(),
-            bulk: Vec::new(),
-            answers: Answers::default(),
-            refreshes: Vec::new(),
-        }
-    }
-
-    fn of_steps(steps: Steps) -> Acted {
-        Acted::of(steps.into_one().expect("at least one step"))
-    }
-}
-
 impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         self.trial.stand.built.check()?;
@@ -77,7 +48,9 @@ impl Work<'_> {
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;
-        let acted = self.act(sql, refreshing.as_ref())?;
+        let work = crate::kinds::of(&self.phase.kind).in_sql();
+        let work = work.with_context(|| format!("a database in SQL can't run {}", self.phase.name))?;
+        let acted = work.act(&self.asked(refreshing.as_ref()), sql)?;
         let waited_ns_most = host.waited_ns_most(acted.users)?;
         let unsettled = sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
@@ -129,125 +102,19 @@ impl Work<'_> {
         Ok(done)
     }
 
+    /// The phase, as its work sees it.
+    fn asked<'w>(&'w self, refreshing: Option<&'w Refreshing>) -> Asked<'w> {
+        Asked {
+            trial: self.trial,
+            around: self.around,
+            phase: self.phase,
+            seed: phase_seed(self.trial.turn.block.seed, self.ordinal),
+            refreshing,
+        }
+    }
+
     fn database(&self) -> Option<&dyn Database> {
         kinds::of(&self.trial.stand.stack.engine)
-    }
-
-    fn act(&self, sql: &mut dyn Sql, refreshing: Option<&Refreshing>) -> anyhow::Result<Acted> {
-        let seed = phase_seed(self.trial.turn.block.seed, self.ordinal);
-        match &self.phase.kind {
-            PhaseKind::Tpcc(tpcc) => self.orders(sql, tpcc, seed),
-            PhaseKind::Tpch(tpch) => self.questions(sql, tpch, seed, refreshing),
-            PhaseKind::Bulk(bulk) => self.loads(sql, bulk),
-            PhaseKind::Random(random) => self.scattered(sql, random, seed),
-            _ => anyhow::bail!("a database in SQL can't run {}", self.phase.name),
-        }
-    }
-
-    fn orders(&self, sql: &mut dyn Sql, tpcc: &Tpcc, seed: u64) -> anyhow::Result<Acted> {
-        let scale = scale_of(tpcc)?;
-        let is_curve = tpcc.users.len() > 1;
-        let (mut steps, mut entered) = (Steps::default(), Entered::new(is_curve));
-        for (nth, users) in tpcc.users.iter().enumerate() {
-            if is_curve {
-                self.around.doing(self.phase, &format!(" · {users} users"));
-            }
-            let work = Orders {
-                scale,
-                home: match tpcc.home {
-                    plan::Home::Fixed => databases::order_entry::Home::Fixed,
-                    plan::Home::Any => databases::order_entry::Home::Any,
-                },
-                load_seed: self.trial.turn.block.seed,
-                seed: seed.wrapping_add(nth as u64),
-                pauses: tpcc.think_time,
-                pacing: self.pacing(tpcc, *users),
-            };
-            let worked = sql.orders(&work)?;
-            crate::signals::check(self.trial.turn.cancel)?;
-            steps.add(entered.add(*users, worked)?);
-        }
-        Ok(Acted {
-            users: tpcc.users_most(),
-            entered,
-            ..Acted::of_steps(steps)
-        })
-    }
-
-    fn pacing(&self, tpcc: &Tpcc, users: u32) -> Pacing {
-        Pacing {
-            sessions: users,
-            arrival: match tpcc.rate {
-                Some(rate_per_s) => Arrival::Open {
-                    rate_per_s,
-                    schedule: Schedule::Poisson,
-                },
-                None => Arrival::Closed { think: None },
-            },
-            stop: Stop {
-                time_ns: self.phase.time.map(|time| time.0),
-                operations_per_session: None,
-            },
-            slice_ns: drive::slice_ns(self.phase.time),
-            cancel: Some(self.trial.turn.cancel.clone()),
-        }
-    }
-
-    fn loads(&self, sql: &mut dyn Sql, bulk: &Bulk) -> anyhow::Result<Acted> {
-        let (mut steps, mut loads) = (Steps::default(), Vec::new());
-        for rows in &bulk.rows {
-            self.around.doing(self.phase, &format!(" · {rows} rows"));
-            let result = sql.bulk(*rows, bulk.commit_every, self.trial.turn.cancel)?;
-            crate::signals::check(self.trial.turn.cancel)?;
-            loads.push(rows::bulk_load(&result)?);
-            let mut outcome = result.outcome;
-            // The time of a load ends when all is home.
-            outcome.elapsed_ns = result.elapsed_ns;
-            outcome.ended = outcome.began + result.elapsed_ns;
-            steps.add(outcome);
-        }
-        Ok(Acted {
-            bulk: loads,
-            ..Acted::of_steps(steps)
-        })
-    }
-
-    fn questions(
-        &self,
-        sql: &mut dyn Sql,
-        tpch: &Tpch,
-        seed: u64,
-        refreshing: Option<&Refreshing>,
-    ) -> anyhow::Result<Acted> {
-        let (mut steps, mut answers, mut most) = (Steps::default(), Answers::default(), 1);
-        for (users, asking) in questions::steps(tpch, self.trial.study.seed.unwrap_or(1), seed)? {
-            if tpch.is_curve() {
-                self.around.doing(self.phase, &format!(" · {users} users"));
-            }
-            let step = sql.ask(&asking)?;
-            crate::signals::check(self.trial.turn.cancel)?;
-            steps.add(answers.add(users, step));
-            most = most.max(users);
-            if answers.is_past_limit() {
-                break;
-            }
-        }
-        let mut acted = Acted {
-            users: most,
-            answers,
-            ..Acted::of_steps(steps)
-        };
-        if let Some(refreshing) = refreshing {
-            acted.refreshes = refreshing.run(sql, &mut acted.outcome)?;
-        }
-        crate::signals::check(self.trial.turn.cancel)?;
-        Ok(acted)
-    }
-
-    fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
-        let pacing = drive::random_pacing(random, self.phase.time, self.trial.turn.cancel);
-        let worked = sql.scattered(random, self.trial.scattered_rows, &pacing, seed)?;
-        Ok(Acted::of(worked.outcome))
     }
 
     /// Asks the conditions; a database that breaks one has no figures.

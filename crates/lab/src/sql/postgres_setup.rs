@@ -60,11 +60,7 @@ pub(super) fn recorded(address: &Address) -> Result<Vec<ledger::DatabaseSetting>
 
 /// Settings that the study asks for.
 pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
-    let sessions = study.phases.iter().filter_map(|phase| {
-        let users = phase.kind.tpcc().map(plan::Tpcc::users_most);
-        let users = users.or(phase.kind.tpch().map(plan::Tpch::users_most));
-        users.or(phase.kind.random().map(|random| random.sessions))
-    });
+    let sessions = study.phases.iter().map(|phase| phase.kind.in_flight().sessions);
     let mut explicit: BTreeMap<String, String> = asked.settings.iter().cloned().collect();
     if access == Access::Direct {
         explicit.insert("debug_io_direct".to_string(), "data, wal".to_string());

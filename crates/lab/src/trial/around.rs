@@ -9,7 +9,7 @@ use crate::sizes::Sizes;
 use crate::trial::done::Done;
 use crate::turn::Turn;
 use anyhow::Context;
-use ledger::{Ledger, Measure, PhaseKind, PhaseRun, PhaseStatus, TrialId};
+use ledger::{Ledger, Measure, PhaseRun, PhaseStatus, TrialId};
 use pages::Shape;
 use plan::{Phase, Study};
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Around<'_> {
             trial: self.trial,
             ordinal: ordinal as u32,
             name: phase.name.clone(),
-            kind: kind(phase),
+            kind: self.turn.recorded[ordinal],
             ranked: phase.ranked,
             began_unix_ns,
             elapsed_ns: 0,
@@ -184,26 +184,4 @@ impl Around<'_> {
 /// Seed of a phase: the same on all stacks of a block, another for each phase.
 pub(crate) fn phase_seed(block_seed: u64, ordinal: usize) -> u64 {
     block_seed ^ (ordinal as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-fn kind(phase: &Phase) -> PhaseKind {
-    match &phase.kind {
-        plan::PhaseKind::Random(random) if random.rate.is_some() => PhaseKind::Open,
-        plan::PhaseKind::Random(_) => PhaseKind::Random,
-        plan::PhaseKind::Scan(_) => PhaseKind::Scan,
-        plan::PhaseKind::Age(_) => PhaseKind::Age,
-        plan::PhaseKind::Redo(_) => PhaseKind::Redo,
-        plan::PhaseKind::Copy(_) => PhaseKind::Copy,
-        plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
-        plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
-        plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
-        plan::PhaseKind::Tpch(tpch) if tpch.run == plan::TpchRun::Power => PhaseKind::Tpch,
-        plan::PhaseKind::Tpch(_) => PhaseKind::TpchTogether,
-        plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
-        plan::PhaseKind::Files(_) => PhaseKind::Files,
-        plan::PhaseKind::PowerCut(cut) => match cut.end {
-            plan::End::PowerCut => PhaseKind::PowerCut,
-            plan::End::Kill => PhaseKind::Kill,
-        },
-    }
 }

@@ -5,7 +5,7 @@
 
 use crate::ports::PageEngine;
 use pages::{AgeWork, Hotspot, PagesError, RandomOperation, RandomWork, RedoWork, ScanOperation, ScanWork, UserScan};
-use plan::{Age, Duration, Phase, PhaseKind, Random, Redo, RedoStress, Scan};
+use plan::{Duration, Random, RedoStress};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -91,26 +91,6 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
-    /// What a phase asks for.
-    pub(crate) fn of(phase: &Phase, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
-        let (work, pacing) = match &phase.kind {
-            PhaseKind::Random(work) => (Work::Random(random_work(work)), random_pacing(work, phase.time, cancel)),
-            PhaseKind::Redo(redo) => (Work::Redo(redo_work(redo)), redo_pacing(redo, phase.time, cancel)),
-            PhaseKind::Scan(scan) => (
-                Work::Scan(scan_work(scan, phase)),
-                scan_pacing(scan, phase.time, cancel),
-            ),
-            PhaseKind::Age(age) => (Work::Age(age_work(age)), age_pacing(age, cancel)),
-            _ => unreachable!("{}: its own code drives it", phase.name),
-        };
-        Paced {
-            work,
-            pacing,
-            seed,
-            at: None,
-        }
-    }
-
     /// Random work for `time`, or until it is ended by the flag.
     pub(crate) fn random(work: &Random, time: Option<Duration>, seed: u64, cancel: &Arc<AtomicBool>) -> Paced {
         Paced {
@@ -207,31 +187,8 @@ pub(crate) fn random_work(random: &Random) -> RandomWork {
     }
 }
 
-/// Commits alone, for the time of the pacing.
-pub(crate) fn redo_alone(
-    instance: &mut PageEngine,
-    redo: &Redo,
-    pacing: &Pacing,
-    seed: u64,
-) -> Result<Driven, PagesError> {
-    let mut operations = instance.redo(&redo_work(redo), seed)?;
-    Ok(Driven::of(drive_all(&mut operations, pacing, seed)?))
-}
-
-fn redo_work(redo: &Redo) -> RedoWork {
-    RedoWork {
-        sessions: redo.sessions,
-        bytes: redo.commit_size.0.min(u64::from(u32::MAX)) as u32,
-    }
-}
-
-/// How the sessions of commits come.
-pub(crate) fn redo_pacing(redo: &Redo, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
-    closed(redo.sessions, time, cancel)
-}
-
 /// Each session sends its next operation when the last is done.
-fn closed(sessions: u32, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+pub(crate) fn closed(sessions: u32, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
     Pacing {
         sessions,
         arrival: Arrival::Closed { think: None },
@@ -241,39 +198,6 @@ fn closed(sessions: u32, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pa
         },
         slice_ns: slice_ns(time),
         cancel: Some(Arc::clone(cancel)),
-    }
-}
-
-/// How the reads of scans come.
-pub(crate) fn scan_pacing(scan: &Scan, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
-    closed(scan.parallel * scan.degree, time, cancel)
-}
-
-/// A scan with a time goes round its users until the time is over; without one it scans each of them once.
-pub(crate) fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
-    ScanWork {
-        users: scan.users,
-        degree: scan.degree,
-        parallel: scan.parallel,
-        passes: u32::from(phase.time.is_none()),
-    }
-}
-
-/// An ageing ends by itself.
-pub(crate) fn age_pacing(age: &Age, cancel: &Arc<AtomicBool>) -> Pacing {
-    Pacing {
-        slice_ns: SLICE_NS_UNTIMED,
-        ..closed(age.sessions, None, cancel)
-    }
-}
-
-pub(crate) fn age_work(age: &Age) -> AgeWork {
-    AgeWork {
-        passes: age.passes,
-        sessions: age.sessions,
-        work_unit: age.work_unit,
-        heavy: age.redo_stress == RedoStress::Heavy,
-        outstanding: age.outstanding,
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod done;
 pub(crate) mod drive;
 pub(crate) mod extents;
 pub(crate) mod laid_out;
+pub(crate) mod on_pages;
 pub(crate) mod phases;
 pub(crate) mod sampled;
 pub(crate) mod seen_in_stints;

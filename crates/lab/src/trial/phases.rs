@@ -7,18 +7,18 @@ use crate::group::changing::Changes;
 use crate::instances::others::Others;
 use crate::instances::process;
 use crate::instances::settled::Settled;
-use crate::instances::shares::{self, Part};
-use crate::moves::rebalance::{self, Told};
+use crate::instances::shares;
+use crate::kinds::{self, OnPages};
+use crate::moves::rebalance::Told;
 use crate::ports::PageEngine;
 use crate::signals;
 use crate::surroundings::{Seen, Surroundings};
-use crate::trial::ageing;
-use crate::trial::around::{After, Around, phase_seed};
+use crate::trial::around::{After, Around};
 use crate::trial::done::Done;
-use crate::trial::drive::{Driven, Paced, Work};
+use crate::trial::drive::Driven;
+use crate::trial::on_pages::{PageWork, Stage};
 use anyhow::Context;
 use ledger::{InstanceRow, Ledger, Measure};
-use pages::Shape;
 use plan::Phase;
 use targets::Port;
 
@@ -76,22 +76,24 @@ impl<'a> Loaded<'a> {
         let around = self.around;
         for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
             signals::check(around.turn.cancel)?;
-            if phase.kind.copy().is_some() {
-                return Ok(Leg::Copy(ordinal));
-            }
-            if phase.kind.cut().is_some() {
-                // What came before is as it would be on a machine that has run for a while.
-                self.instance.checkpoint()?;
-                return Ok(Leg::Cut(ordinal));
-            }
-            if around.recorded(ledger, ordinal, || self.phase(ordinal))? == After::Full {
+            let work = match kinds::of(&phase.kind).on_pages() {
+                OnPages::Work(work) => work,
+                OnPages::Copy => return Ok(Leg::Copy(ordinal)),
+                OnPages::Cut => {
+                    // What came before is as it would be on a machine that has run for a while.
+                    self.instance.checkpoint()?;
+                    return Ok(Leg::Cut(ordinal));
+                }
+                OnPages::Nothing => anyhow::bail!("{}: the page engine can't run it", phase.name),
+            };
+            if around.recorded(ledger, ordinal, || self.phase(ordinal, work))? == After::Full {
                 return Ok(Leg::Full);
             }
         }
         Ok(Leg::Done)
     }
 
-    fn phase(&mut self, ordinal: usize) -> anyhow::Result<Done> {
+    fn phase(&mut self, ordinal: usize, work: &dyn PageWork) -> anyhow::Result<Done> {
         let (around, changes) = (self.around, self.changes);
         let phase = &around.study.phases[ordinal];
         self.expect(phase);
@@ -101,9 +103,15 @@ impl<'a> Loaded<'a> {
         self.others.read_clocks()?;
         let before = self.shares(knows_peak);
         let mut piece = self.observed(End::Always, |instance, others| {
-            let (driven, beside, parts) = work(instance, others, around, (ordinal, changes))?;
-            (told, each) = (beside, parts);
-            Ok(driven)
+            let worked = work.run(&mut Stage {
+                instance,
+                others,
+                around,
+                ordinal,
+                changes,
+            })?;
+            (told, each) = (worked.told, worked.each);
+            Ok(worked.driven)
         })?;
         if !each.is_empty() {
             let after = self.shares(knows_peak);
@@ -112,7 +120,7 @@ impl<'a> Loaded<'a> {
         }
         piece.seen.samples.extend(told.samples);
         piece.seen.invalid = piece.seen.invalid.or(told.invalid);
-        Ok(self.done(phase, piece, told.measures))
+        Ok(self.done(work, piece, told.measures))
     }
 
     /// This phase comes next.
@@ -169,9 +177,9 @@ impl<'a> Loaded<'a> {
     }
 
     /// A phase that is over, from all that was seen of it.
-    pub(crate) fn done(&self, phase: &Phase, piece: Piece, mut measures: Vec<(Measure, f64)>) -> Done {
+    pub(crate) fn done(&self, work: &dyn PageWork, piece: Piece, mut measures: Vec<(Measure, f64)>) -> Done {
         let shape = self.around.shape();
-        let touched = touched(shape, phase, &piece.counters);
+        let touched = work.touched(shape, &piece.counters);
         // Where time is virtual nobody measured a ceiling, and a thread's own time says nothing.
         let has_ceiling = (self.around.fixed.iter()).any(|(measure, _)| *measure == Measure::GeneratorCeilingIops);
         let busy = piece.driven.as_ref().and_then(|driven| driven.outcome.busy_share);
@@ -233,89 +241,4 @@ fn fewest(before: &[u64], after: &[u64]) -> u64 {
         .zip(after)
         .map(|(before, after)| after.saturating_sub(*before));
     each.min().unwrap_or(0)
-}
-
-/// The work of a phase, without the drain, of all instances together; what it has to tell beside that; what each of
-/// several instances did.
-fn work(
-    instance: &mut PageEngine,
-    others: &mut Others,
-    around: &Around<'_>,
-    (ordinal, changes): (usize, Option<&dyn Changes>),
-) -> anyhow::Result<(Driven, Told, Vec<Part>)> {
-    let phase = &around.study.phases[ordinal];
-    let seed = phase_seed(around.turn.block.seed, ordinal);
-    match (&phase.kind, changes) {
-        (plan::PhaseKind::Rebalance(asked), Some(stack)) => {
-            return rebalance::phase((instance, others), stack, (phase, asked), around, seed);
-        }
-        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group and no volume is here to be rebalanced"),
-        _ => {}
-    }
-    let paced = Paced::of(phase, seed, around.turn.cancel);
-    let mut own = |paced: &Paced| -> anyhow::Result<Driven> {
-        Ok(match &paced.work {
-            Work::Age(age) => ageing::phase(instance, (phase, age), around, paced)?,
-            _ => paced.run(instance)?,
-        })
-    };
-    if others.is_none() {
-        return Ok((own(&paced)?, Told::default(), Vec::new()));
-    }
-    let (driven, mut theirs) = others.with(paced, around.turn.cancel, own)?;
-    theirs.insert(0, driven);
-    let each: Vec<Part> = theirs.iter().map(Part::of).collect();
-    // Work without a time ends when it is done, and that is a part of the result.
-    let told = Told {
-        overlap: phase.time.map(|_| shares::overlap(&each)),
-        ..Told::default()
-    };
-    Ok((
-        Driven::together(theirs, others.spread(around.study.workers)),
-        told,
-        each,
-    ))
-}
-
-/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number
-/// of distinct pages after that many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem),
-/// range by range: hot spot, hot schema, the rest.
-fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
-    let data = shape.data_bytes();
-    let kind = &phase.kind;
-    if kind.scan().is_some() {
-        return counters.multiblock_read_bytes.min(data);
-    }
-    if kind.copy().is_some() || kind.age().is_some() {
-        return data;
-    }
-    if matches!(kind.engines(), plan::Engines::Sql | plan::Engines::Files) {
-        return 0;
-    }
-    let random = kind.slob_work().filter(|_| kind.cut().is_none());
-    let (all, draws) = (shape.pages() as f64, counters.logical_reads as f64);
-    let one_in = |frequency: u32| {
-        if frequency == 0 {
-            0.0
-        } else {
-            1.0 / f64::from(frequency)
-        }
-    };
-    let spot = random.and_then(|random| random.hotspot).map_or((0.0, 0.0), |spot| {
-        let pages = spot.size.0.div_ceil(u64::from(shape.page_bytes)) * u64::from(shape.schemas);
-        (one_in(spot.frequency), (pages as f64).min(all))
-    });
-    let schema = random.map_or(0.0, |random| one_in(random.hot_schema_frequency));
-    let rest = (1.0 - spot.0) * (1.0 - schema);
-    let ranges = [
-        spot,
-        ((1.0 - spot.0) * schema, f64::from(shape.pages_per_schema)),
-        (rest, all),
-    ];
-    let distinct = |(share, pages): (f64, f64)| match pages > 0.0 {
-        true => pages * -(-(draws * share) / pages).exp_m1(),
-        false => 0.0,
-    };
-    let pages = ranges.into_iter().map(distinct).sum::<f64>().min(all);
-    (pages * f64::from(shape.page_bytes)) as u64
 }

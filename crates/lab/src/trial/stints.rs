@@ -7,23 +7,22 @@
 //! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat
 //! (the block stays what is counted).
 
-use crate::ports::PageEngine;
+use crate::kinds::{self, OnPages};
 use crate::record::unix_ns;
 use crate::signals;
 use crate::surroundings::Seen;
 use crate::trial::around::{After, Around, phase_seed};
 use crate::trial::done::Done;
-use crate::trial::drive::{self, Driven};
+use crate::trial::drive::Driven;
 use crate::trial::extents::record_extents;
+use crate::trial::on_pages::{InStints, Paused, Stint};
 use crate::trial::phases::{End, Loaded, Piece};
 use crate::trial::seen_in_stints;
 use anyhow::Context;
 use ledger::{Ledger, Sample};
-use pages::{Files, PausedScan, ScanOperation};
-use plan::{Duration, Phase, PhaseKind, Random, Redo, Scan, Stints};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use workloads::{Outcome, Pacing, in_stints};
+use pages::Files;
+use plan::{Duration, Phase, Stints};
+use workloads::Outcome;
 
 /// Share of their time by which stints may last longer.
 const LONGER_MAX: f64 = 0.1;
@@ -45,11 +44,12 @@ pub(crate) fn block(sides: &mut [Standing<'_>], stints: &Stints, ledger: &mut Le
     };
     let mut takes_part = vec![true; sides.len()];
     for (ordinal, phase) in study.phases.iter().enumerate() {
+        let work = in_stints(phase)?;
         let began = unix_ns();
         for (side, _) in sides.iter_mut().zip(&takes_part).filter(|(_, takes_part)| **takes_part) {
             side.begin(phase);
         }
-        let failed = rounds(sides, &takes_part, stints, ordinal)?;
+        let failed = rounds(sides, &takes_part, stints, (ordinal, work))?;
         if let Some((nth, error)) = failed {
             // The others have not finished theirs.
             sides[nth].loaded.around.record(ledger, ordinal, began, Err(error))?;
@@ -60,11 +60,20 @@ pub(crate) fn block(sides: &mut [Standing<'_>], stints: &Stints, ledger: &mut Le
             .zip(&mut takes_part)
             .filter(|(_, takes_part)| **takes_part)
         {
-            let done = side.end(phase);
+            let done = side.end(phase, work);
             *takes_part = side.loaded.around.record(ledger, ordinal, began, done)? == After::Next;
         }
     }
     Ok(())
+}
+
+/// The work of a phase, which the plan lets stacks take turns in.
+fn in_stints(phase: &Phase) -> anyhow::Result<&dyn InStints> {
+    let work = match kinds::of(&phase.kind).on_pages() {
+        OnPages::Work(work) => work.in_stints(),
+        OnPages::Copy | OnPages::Cut | OnPages::Nothing => None,
+    };
+    work.with_context(|| format!("{}: it cannot be interrupted", phase.name))
 }
 
 /// Round after round until nobody has anything to do, or somebody failed; gives who, and why.
@@ -72,7 +81,7 @@ fn rounds(
     sides: &mut [Standing<'_>],
     takes_part: &[bool],
     stints: &Stints,
-    ordinal: usize,
+    (ordinal, work): (usize, &dyn InStints),
 ) -> anyhow::Result<Option<(usize, anyhow::Error)>> {
     let Around { study, turn, .. } = *sides[0].loaded.around;
     let phase = &study.phases[ordinal];
@@ -90,7 +99,7 @@ fn rounds(
             let side = &mut sides[nth];
             side.rest_until(moment);
             side.loaded.around.doing(phase, &format!(" · round {}", round + 1));
-            match side.stint(ordinal, round, time) {
+            match side.stint(work, ordinal, round, time) {
                 Ok(after) => goes[nth] = after == Goes::On,
                 Err(error) => return Ok(Some((nth, error))),
             }
@@ -109,8 +118,7 @@ pub(crate) struct Standing<'a> {
     pieces: Vec<Piece>,
     /// Wall time at which each stint began.
     began: Vec<u64>,
-    /// Scans that were interrupted, a worker each.
-    scans: Option<Vec<PausedScan>>,
+    paused: Paused,
     is_full: bool,
     /// Time that the stints of the phase should have lasted.
     asked_ns: u64,
@@ -124,7 +132,7 @@ impl<'a> Standing<'a> {
             others,
             pieces: Vec::new(),
             began: Vec::new(),
-            scans: None,
+            paused: None,
             is_full: false,
             asked_ns: 0,
         }
@@ -136,13 +144,13 @@ impl Standing<'_> {
     fn begin(&mut self, phase: &Phase) {
         self.pieces.clear();
         self.began.clear();
-        self.scans = None;
+        self.paused = None;
         self.asked_ns = 0;
         self.loaded.expect(phase);
     }
 
     /// Its turn. Whether it has more to do in this phase.
-    fn stint(&mut self, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
+    fn stint(&mut self, work: &dyn InStints, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
         let Around { study, turn, .. } = *self.loaded.around;
         let stint = Stint {
             phase: &study.phases[ordinal],
@@ -153,19 +161,12 @@ impl Standing<'_> {
         };
         let mut through = false;
         self.began.push(unix_ns());
-        let scans = &mut self.scans;
-        let piece = self
-            .loaded
-            .observed(End::AfterChanges, |instance, _| match &stint.phase.kind {
-                PhaseKind::Random(random) => stint.random(instance, random),
-                PhaseKind::Redo(redo) => stint.redo(instance, redo),
-                PhaseKind::Scan(scan) => {
-                    let (driven, ended) = stint.scan(instance, scan, scans)?;
-                    through = ended;
-                    Ok(driven)
-                }
-                _ => unreachable!("the plan takes turns in random work, commits and scans only"),
-            })?;
+        let paused = &mut self.paused;
+        let piece = self.loaded.observed(End::AfterChanges, |instance, _| {
+            let (driven, ended) = work.stint(instance, &stint, paused)?;
+            through = ended;
+            Ok(driven)
+        })?;
         let full = piece.full.is_some();
         self.is_full |= full;
         self.asked_ns += time.0;
@@ -178,14 +179,14 @@ impl Standing<'_> {
     }
 
     /// The phase is over.
-    fn end(&mut self, phase: &Phase) -> anyhow::Result<Done> {
+    fn end(&mut self, phase: &Phase, work: &dyn InStints) -> anyhow::Result<Done> {
         let pieces = std::mem::take(&mut self.pieces);
         let mut whole = joined(pieces, &self.began, self.others).context("a phase without a stint")?;
         whole
             .seen
             .notes
             .extend(too_short(phase, whole.elapsed_ns, self.asked_ns));
-        Ok(self.loaded.done(phase, whole, Vec::new()))
+        Ok(self.loaded.done(work, whole, Vec::new()))
     }
 
     /// The time on its clock.
@@ -228,56 +229,6 @@ fn too_short(phase: &Phase, lasted_ns: u64, asked_ns: u64) -> Option<String> {
     })
 }
 
-/// A turn of one side in a phase.
-struct Stint<'a> {
-    phase: &'a Phase,
-    time: Duration,
-    seed: u64,
-    cancel: &'a Arc<AtomicBool>,
-}
-
-impl Stint<'_> {
-    fn random(&self, instance: &mut PageEngine, asked: &Random) -> anyhow::Result<Driven> {
-        let pacing = self.paced(drive::random_pacing(asked, Some(self.time), self.cancel));
-        let mut operations = instance.random(&drive::random_work(asked), self.seed)?;
-        Ok(Driven::of(drive::drive_all(&mut operations, &pacing, self.seed)?))
-    }
-
-    fn redo(&self, instance: &mut PageEngine, asked: &Redo) -> anyhow::Result<Driven> {
-        let pacing = self.paced(drive::redo_pacing(asked, Some(self.time), self.cancel));
-        Ok(drive::redo_alone(instance, asked, &pacing, self.seed)?)
-    }
-
-    /// Scans from where they were; and whether all have been read to the end.
-    fn scan(
-        &self,
-        instance: &mut PageEngine,
-        asked: &Scan,
-        scans: &mut Option<Vec<PausedScan>>,
-    ) -> anyhow::Result<(Driven, bool)> {
-        let pacing = self.paced(drive::scan_pacing(asked, Some(self.time), self.cancel));
-        let mut operations = match scans.take() {
-            None => instance.scan(&drive::scan_work(asked, self.phase), self.seed)?,
-            Some(paused) => instance.scan_on(paused)?,
-        };
-        let outcome = drive::drive_all(&mut operations, &pacing, self.seed)?;
-        let through = operations.iter().all(ScanOperation::is_through);
-        let driven = Driven::scans(outcome, &operations);
-        for operation in &mut operations {
-            operation.finish()?;
-        }
-        *scans = Some(operations.into_iter().map(ScanOperation::pause).collect());
-        Ok((driven, through))
-    }
-
-    /// Width of slices: that of the whole phase, and a stint is a whole number of them.
-    fn paced(&self, pacing: Pacing) -> Pacing {
-        let usual = drive::slice_ns(self.phase.time).min(self.time.0);
-        let slice_ns = self.time.0.div_ceil(self.time.0.div_ceil(usual));
-        Pacing { slice_ns, ..pacing }
-    }
-}
-
 /// Stints as one piece of work on the stack's own clock.
 fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
     let (mut outcomes, mut seen, mut samples) = (Vec::new(), Vec::new(), Vec::new());
@@ -311,7 +262,7 @@ fn joined(pieces: Vec<Piece>, began: &[u64], others: usize) -> Option<Piece> {
             (scan.began, scan.ended) = (own.at(scan.began), own.at(scan.ended));
         }
         Driven {
-            outcome: in_stints(outcomes),
+            outcome: workloads::in_stints(outcomes),
             user_scans,
         }
     });

@@ -1,11 +1,11 @@
-//! Which database works on a stack, and what it is asked to do there in SQL: plain data, every default said.
+//! Which database works on a stack: plain data, every default said.
 //!
 //! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another
 //! (each engine has its own).
 
 use super::files::Files;
-use crate::shown::{Keys, Shown, quoted, rate_or_none, table};
-use crate::units::{Bytes, Duration};
+use crate::shown::{Keys, quoted, table};
+use crate::units::Bytes;
 
 /// The database on a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,154 +112,6 @@ pub enum Synchronous {
     Full,
     /// At each commit, and the deletion of a rollback journal too.
     Extra,
-}
-
-settled! {
-    /// Order entry, derived from the published description of TPC-C.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Tpcc {
-        /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
-        pub users: Vec<u32>,
-        /// Warehouses, the same in all phases: the company is loaded once a trial.
-        pub warehouses: u32,
-        /// Items and customers of each warehouse.
-        pub company: Company,
-        /// Where users work.
-        pub home: Home,
-        /// Users type and think as the description says; otherwise they never pause.
-        pub think_time: bool,
-        /// Open arrival: transactions a second of all users together; `None`: closed.
-        pub rate: Option<f64> as |orders| rate_or_none(orders.rate),
-    }
-}
-
-/// How much each warehouse has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
-    /// As described: 100,000 items, 30,000 customers.
-    Full,
-    /// A fiftieth of it, for tests of the tool.
-    Reduced,
-}
-
-/// Which warehouse a user works at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// His own, as described.
-    Fixed,
-    /// Any, drawn anew for each transaction.
-    Any,
-}
-
-settled! {
-    /// Bulk loads of one table, each into an empty database.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Bulk {
-        /// Rows of each load, in the order run.
-        pub rows: Vec<u64>,
-        /// Rows of a commit.
-        pub commit_every: u64,
-    }
-}
-
-settled! {
-    /// Decision support, derived from the published description of TPC-H.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Tpch {
-        /// Scale factor, the same in all phases: the tables are loaded once a trial.
-        pub scale: f64,
-        /// Who asks what; its own keys stand beside it.
-        pub run: TpchRun as |tpch| Some(quoted(tpch.run.word())),
-        /// Numbers of the questions that are asked, 1 to 22, ascending.
-        pub questions: Vec<u32> as |tpch| tpch.questions.shown().filter(|_| !tpch.asks_all()),
-        /// How questions are written that can be written in two ways.
-        pub text: TpchText,
-        /// The most that one question may take; past it the phase ends.
-        pub limit: Duration,
-        /// Pairs of refresh functions after the questions.
-        pub refresh: u32,
-    }
-}
-
-/// Who asks the questions of decision support.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TpchRun {
-    /// One user asks all of them, one after the other.
-    Power,
-    /// So many users ask all of them at the same time, each in an order of his own.
-    Streams(u32),
-    /// Users ask some each, at the same time.
-    Users {
-        /// How many; several: a load curve, in this order.
-        users: Vec<u32>,
-        /// Questions of each.
-        each: u32,
-    },
-}
-
-impl TpchRun {
-    /// As a study writes it.
-    fn word(&self) -> &'static str {
-        match self {
-            TpchRun::Power => "power",
-            TpchRun::Streams(_) | TpchRun::Users { .. } => "throughput",
-        }
-    }
-
-    /// Its own keys with their values.
-    pub(crate) fn keys(&self) -> Keys {
-        let all = match self {
-            TpchRun::Power => Vec::new(),
-            TpchRun::Streams(streams) => vec![("streams", streams.shown())],
-            TpchRun::Users { users, each } => vec![("users", users.shown()), ("each", each.shown())],
-        };
-        all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
-    }
-}
-
-/// How questions of decision support are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TpchText {
-    /// Large groups, joined.
-    Grouped,
-    /// A subquery for each row, as published.
-    Nested,
-}
-
-impl Tpch {
-    /// How many questions there are.
-    pub const QUESTIONS: u32 = 22;
-
-    /// Their numbers.
-    pub fn all() -> Vec<u32> {
-        (1..=Tpch::QUESTIONS).collect()
-    }
-
-    /// Whether each of them is asked.
-    pub fn asks_all(&self) -> bool {
-        self.questions.len() == Tpch::QUESTIONS as usize
-    }
-
-    /// The most users that are at work at the same time.
-    pub fn users_most(&self) -> u32 {
-        match &self.run {
-            TpchRun::Power => 1,
-            TpchRun::Streams(streams) => *streams,
-            TpchRun::Users { users, .. } => users.iter().copied().max().unwrap_or(1),
-        }
-    }
-
-    /// Whether it is a load curve.
-    pub fn is_curve(&self) -> bool {
-        matches!(&self.run, TpchRun::Users { users, .. } if users.len() > 1)
-    }
-}
-
-impl Tpcc {
-    /// The most users that are at work at the same time.
-    pub fn users_most(&self) -> u32 {
-        self.users.iter().copied().max().unwrap_or(1)
-    }
 }
 
 impl Engine {

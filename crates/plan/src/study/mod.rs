@@ -4,13 +4,15 @@
 //! is in [`Study::resolved`]).
 
 mod cost;
-mod cut;
 mod database;
 mod device;
 mod engines;
+mod fault;
 mod file_system;
 mod files;
 mod instances;
+pub(crate) mod kind;
+mod kinds;
 mod luns;
 mod phase;
 mod random;
@@ -19,21 +21,21 @@ mod volume;
 mod zfs;
 
 pub use cost::Cost;
-pub use cut::{CutWork, DeviceFault, End, FaultKind, PowerCut};
 pub use database::{Database, Scale, TornPages};
 pub(crate) use device::usual as usual_preset;
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
-pub use engines::{
-    Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, TableLoad, Tpcc, Tpch,
-    TpchRun, TpchText,
-};
+pub use engines::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, TableLoad};
+pub use fault::{DeviceFault, FaultKind};
 pub use file_system::{Btrfs, BtrfsProfile, FileSystem, FileSystemKind, FileSystemRow};
-pub use files::{
-    FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
-};
+pub use files::{FileServer, Files, Protocol};
 pub use instances::{Instances, Via};
+pub use kind::{Engines, InFlight};
+pub use kinds::{
+    Age, Bulk, Company, Copy, CopyTarget, CutWork, End, FileArrival, FileMix, FileMixed, FileSizes, FileSteps, Home,
+    Limit, LimitOf, PhaseKind, PowerCut, Rebalance, Redo, Scan, Serving, Tpcc, Tpch, TpchRun, TpchText,
+};
 pub use luns::{LunSet, LunSource};
-pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Redo, Scan};
+pub use phase::Phase;
 pub use random::{Hotspot, Random, RedoStress};
 pub(crate) use stack::WEAKER;
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};

@@ -472,27 +472,45 @@ pub(crate) enum RunWord {
     Throughput,
 }
 
-/// `kind` of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PhaseWord {
-    Random,
-    Scan,
-    Age,
-    Redo,
-    Copy,
-    Rebalance,
-    Tpcc,
-    Tpch,
-    Bulk,
-    PowerCut,
-    Kill,
-    Files,
+/// Declares the words of `kind` of a phase, a row each.
+macro_rules! phase_words {
+    ($($kind:ident = $word:literal,)*) => {
+        /// `kind` of a phase.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum PhaseWord {
+            $($kind,)*
+        }
+
+        words!(PhaseWord, "a kind of phase", $($word => PhaseWord::$kind),*);
+
+        impl PhaseWord {
+            /// All of them.
+            pub(crate) const ALL: &'static [PhaseWord] = &[$(PhaseWord::$kind),*];
+
+            /// The table of its own keys in docs/study.md.
+            pub(crate) fn table(self) -> &'static str {
+                match self {
+                    $(PhaseWord::$kind => concat!("phase ", $word),)*
+                }
+            }
+        }
+    };
 }
 
-words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
-    "age" => PhaseWord::Age, "redo" => PhaseWord::Redo, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
-    "tpcc" => PhaseWord::Tpcc, "tpch" => PhaseWord::Tpch, "bulk" => PhaseWord::Bulk,
-    "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill, "files" => PhaseWord::Files);
+phase_words! {
+    Random = "random",
+    Scan = "scan",
+    Age = "age",
+    Redo = "redo",
+    Copy = "copy",
+    Rebalance = "rebalance",
+    Tpcc = "tpcc",
+    Tpch = "tpch",
+    Bulk = "bulk",
+    PowerCut = "power_cut",
+    Kill = "kill",
+    Files = "files",
+}
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
     "array" => DeviceModel::Array, "volume" => DeviceModel::Volume,

@@ -49,7 +49,7 @@ impl Facts {
     fn of(study: &Study) -> Facts {
         let estimate = plan::estimate(study, LOAD_RATE);
         let blocks = estimate.blocks(study);
-        let probed = zfs_ways::probe();
+        let probed = zfs_ways::probe_of(study);
         let mut skipped = Vec::new();
         for stack in &study.stacks {
             let kind = stack.kind.word();

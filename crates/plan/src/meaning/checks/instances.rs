@@ -96,10 +96,8 @@ fn on_hosts((w, stack): (&WrittenStack, &Stack), study: &Study, findings: &mut F
 }
 
 fn of_phase(w: &WrittenPhase, kind: &PhaseKind, findings: &mut Findings) {
-    let what = match (kind.copy(), kind.cut()) {
-        (Some(_), _) => "a copy",
-        (_, Some(_)) => "a power cut or a kill under several instances",
-        _ => return,
+    let Some(what) = kind.own().one_process() else {
+        return;
     };
     let message = format!("{what} is not in this version: one process alone can run it");
     findings.add(

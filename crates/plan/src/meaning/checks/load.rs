@@ -126,8 +126,8 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
                 no_pages(written, study, 1, findings);
                 return;
             }
-            if let Some(age) = phase.kind.age() {
-                changes(w, age.sessions, age.work_unit, study, findings);
+            if let Some((sessions, work_unit)) = phase.kind.own().changes() {
+                changes(w, sessions, work_unit, study, findings);
             }
             continue;
         };

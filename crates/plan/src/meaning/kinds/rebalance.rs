@@ -1,44 +1,17 @@
-//! Phases that move data: copies to another stack, and LUNs that join and leave a disk group.
+//! Phases of kind `rebalance`.
 //!
-//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target,
-//! and one that never ends (a rebalance of power 0).
+//! Takes a phase as written; gives [`Rebalance`]. Prevents: a rebalance that moves nothing, and one that has nothing to
+//! be compared with.
 
-use super::settle::Settle;
-use crate::study::{Copy, CopyTarget, Random, Rebalance};
+use super::asked::Asked;
+use super::random::random;
+use crate::meaning::settle::Settle;
+use crate::study::Rebalance;
 use crate::units::Duration;
-use crate::written::{At, Said, WrittenPhase, case};
+use crate::written::{At, Said, WrittenPhase};
 
-/// Chunks of a copy that may be on their way at once.
-const CHUNKS_MAX: u64 = 64;
-
-pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
-    let home = &phase.span;
-    let to = match &phase.to {
-        Some(at) if at.value == "home" => CopyTarget::Home,
-        Some(at) => CopyTarget::Stack(at.value.clone()),
-        None => {
-            let cure = "name the stack that takes the database: to = \"xfs\", or \"home\" for the way back";
-            settle.findings.add(home, "this copy has no `to`", cure);
-            CopyTarget::Home
-        }
-    };
-    let chunk = phase.chunk();
-    if let Some(at) = chunk.odd() {
-        let message = format!("a copy cannot go in requests of {}", at.value);
-        let cure = format!("write a power of two from {}: {}", chunk.limits, chunk.example());
-        settle.findings.add(&at.span, message, cure);
-    }
-    Copy {
-        to,
-        data: phase.data.as_ref().map(|at| at.value.clone()),
-        redo: phase.redo.as_ref().map(|at| at.value.clone()),
-        chunk: chunk.value(),
-        outstanding: settle.count(&phase.outstanding().or(case::COPY_CHUNKS).at_most(CHUNKS_MAX)),
-        verify: phase.verify().value(),
-    }
-}
-
-pub(super) fn rebalance(phase: &WrittenPhase, work: Random, settle: &mut Settle<'_>) -> Rebalance {
+pub(super) fn phase(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Asked {
+    let work = random(phase, settle);
     let home = &phase.span;
     if let Some(at) = phase.work_loop.as_ref().filter(|at| at.value > 0) {
         let cure = "remove it: the work goes on until the rebalance is done, and for `after` more";
@@ -65,14 +38,15 @@ pub(super) fn rebalance(phase: &WrittenPhase, work: Random, settle: &mut Settle<
         }
         key.value()
     };
-    Rebalance {
+    let rebalance = Rebalance {
         add,
         drop,
         power: settle.count(&phase.power()),
         before: window(phase.before(), settle),
         after: window(phase.after(), settle),
         work,
-    }
+    };
+    Asked::of(rebalance)
 }
 
 /// LUN numbers from names such as \"disk5\".

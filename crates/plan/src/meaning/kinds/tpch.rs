@@ -1,10 +1,11 @@
-//! Phases of decision support.
+//! Phases of kind `tpch`.
 //!
 //! Takes the phases as written; gives [`Tpch`]. Prevents: two phases of one trial that ask tables of unlike scale, of
 //! which only one was loaded, and users beside streams.
 
-use super::settle::Settle;
-use super::sql::counts;
+use super::asked::Asked;
+use super::numbers::counts;
+use crate::meaning::settle::Settle;
 use crate::study::{Tpch, TpchRun};
 use crate::written::{At, Limits, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
 use std::collections::BTreeSet;
@@ -54,7 +55,7 @@ impl Loaded {
     }
 }
 
-pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_>) -> Tpch {
+pub(super) fn phase(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_>) -> Asked {
     let limit = phase.limit();
     if let Some(at) = limit.outside() {
         let message = format!("`limit` cannot be {}: it is {}", at.value, limit.limits);
@@ -63,14 +64,15 @@ pub(super) fn tpch(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_
             .add(&at.span, message, format!("write {}", limit.example()));
     }
     let questions = questions(phase, settle);
-    Tpch {
+    let tpch = Tpch {
         scale: loaded.scale,
         run: run(phase, questions.len(), settle),
         questions,
         text: phase.text().value(),
         limit: limit.value(),
         refresh: settle.count(&phase.refresh()),
-    }
+    };
+    Asked::of(tpch)
 }
 
 /// Those that are asked, ascending.

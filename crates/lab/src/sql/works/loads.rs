@@ -1,0 +1,30 @@
+//! Bulk loads, one after another, each into an empty table.
+//!
+//! Prevents: a load that counts as done while its rows are on their way home.
+
+use super::{Acted, Asked, InSql};
+use crate::sql::contract::Sql;
+use crate::sql::rows;
+use crate::sql::steps::Steps;
+use plan::Bulk;
+
+impl InSql for Bulk {
+    fn act(&self, asked: &Asked<'_>, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
+        let (mut steps, mut loads) = (Steps::default(), Vec::new());
+        for rows in &self.rows {
+            asked.around.doing(asked.phase, &format!(" · {rows} rows"));
+            let result = sql.bulk(*rows, self.commit_every, asked.trial.turn.cancel)?;
+            crate::signals::check(asked.trial.turn.cancel)?;
+            loads.push(rows::bulk_load(&result)?);
+            let mut outcome = result.outcome;
+            // The time of a load ends when all is home.
+            outcome.elapsed_ns = result.elapsed_ns;
+            outcome.ended = outcome.began + result.elapsed_ns;
+            steps.add(outcome);
+        }
+        Ok(Acted {
+            bulk: loads,
+            ..Acted::of_steps(steps)
+        })
+    }
+}

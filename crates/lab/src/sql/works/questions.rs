@@ -1,0 +1,37 @@
+//! Decision support: steps of questions, and the refresh functions after them.
+//!
+//! Prevents: steps that go on though a question took longer than the study lets it.
+
+use super::{Acted, Asked, InSql};
+use crate::sql::contract::Sql;
+use crate::sql::questions::{self, Answers};
+use crate::sql::steps::Steps;
+use plan::Tpch;
+
+impl InSql for Tpch {
+    fn act(&self, asked: &Asked<'_>, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
+        let (mut steps, mut answers, mut most) = (Steps::default(), Answers::default(), 1);
+        for (users, asking) in questions::steps(self, asked.trial.study.seed.unwrap_or(1), asked.seed)? {
+            if self.is_curve() {
+                asked.around.doing(asked.phase, &format!(" · {users} users"));
+            }
+            let step = sql.ask(&asking)?;
+            crate::signals::check(asked.trial.turn.cancel)?;
+            steps.add(answers.add(users, step));
+            most = most.max(users);
+            if answers.is_past_limit() {
+                break;
+            }
+        }
+        let mut acted = Acted {
+            users: most,
+            answers,
+            ..Acted::of_steps(steps)
+        };
+        if let Some(refreshing) = asked.refreshing {
+            acted.refreshes = refreshing.run(sql, &mut acted.outcome)?;
+        }
+        crate::signals::check(asked.trial.turn.cancel)?;
+        Ok(acted)
+    }
+}

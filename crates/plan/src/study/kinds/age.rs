@@ -1,0 +1,58 @@
+//! Phases of kind `age`: every page is changed, in an order that is random in each pass.
+//!
+//! Prevents: a stack that is called aged and has pages that nobody has overwritten.
+
+use crate::shown::Keys;
+use crate::study::kind::{Ends, Engines, InFlight, Kind, OWN_END, Pace, moving_ns};
+use crate::study::random::RedoStress;
+
+settled! {
+    /// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Age {
+        /// Times that each page is changed.
+        pub passes: u32,
+        /// Sessions in all.
+        pub sessions: u32,
+        /// Pages of one transaction.
+        pub work_unit: u32,
+        /// Columns changed.
+        pub redo_stress: RedoStress,
+        /// Reads a session keeps in flight.
+        pub outstanding: u32,
+    }
+}
+
+impl Kind for Age {
+    fn word(&self) -> &'static str {
+        "age"
+    }
+
+    fn own_keys(&self) -> Keys {
+        self.keys()
+    }
+
+    fn engines(&self) -> Engines {
+        Engines::Pages
+    }
+
+    fn ends(&self) -> Ends {
+        Ends::Work(OWN_END)
+    }
+
+    fn in_flight(&self) -> InFlight {
+        InFlight {
+            each: self.outstanding,
+            ..InFlight::scattered(self.sessions)
+        }
+    }
+
+    fn changes(&self) -> Option<(u32, u32)> {
+        Some((self.sessions, self.work_unit))
+    }
+
+    fn work_ns(&self, pace: &Pace) -> u64 {
+        let changed = pace.data_bytes.saturating_mul(u64::from(self.passes));
+        moving_ns(changed, pace.aged_bytes_per_second)
+    }
+}
