@@ -8,16 +8,12 @@ use anyhow::Context;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Instant;
-use targets::{Memory, prefetch};
+use targets::{HEAD_BYTES, Memory, prefetch};
 
 /// A page of the database that the other sections read.
 pub(crate) const PAGE_BYTES: usize = 8192;
 /// The engine's checksum covers what is behind it and its magic.
 const COVERED_FROM: usize = 8;
-/// What is asked for where only the head of a page is.
-const HEAD_BYTES: usize = 512;
-/// Reads that come back at once where they come in batches.
-const BATCH: usize = 8;
 const SEED: u64 = 1;
 const MIB: f64 = 1048576.0;
 
@@ -40,14 +36,10 @@ pub(crate) enum Ahead {
     Nothing,
     /// The page itself, all at once.
     Itself,
-    /// The head of the next page.
+    /// The head of the next page, as the engine does it.
     Head,
     /// The whole page so many further on, all at once.
     Whole(usize),
-    /// The next page, part by part while this one is gone through, as the engine does it.
-    Meanwhile,
-    /// The same, but for the first page of each batch, before which there is none.
-    InBatches,
 }
 
 impl Pass {
@@ -69,8 +61,6 @@ impl Ahead {
             Ahead::Head => format!("{HEAD_BYTES} bytes of the next before"),
             Ahead::Whole(1) => "the next before".into(),
             Ahead::Whole(further) => format!("the one {further} further before"),
-            Ahead::Meanwhile => "the next meanwhile".into(),
-            Ahead::InBatches => format!("the next meanwhile, in batches of {BATCH}"),
         }
     }
 }
@@ -115,25 +105,20 @@ impl Pool {
         })
     }
 
-    /// Visits all pages; `each` has the page, and what it brings nearer meanwhile.
+    /// Visits all pages.
     #[inline(always)]
-    fn visit(&self, ahead: Ahead, each: impl Fn(&[u8], &[u8]) -> u64) -> u64 {
+    fn visit(&self, ahead: Ahead, each: impl Fn(&[u8]) -> u64) -> u64 {
         let mut total = 0u64;
         for nth in 0..self.order.len() {
             let page = self.page(nth);
             let before: &[u8] = match ahead {
                 Ahead::Itself => page,
-                Ahead::Head => &self.page(nth + 1)[..HEAD_BYTES.min(self.page(nth + 1).len())],
+                Ahead::Head => self.page(nth + 1).get(..HEAD_BYTES).unwrap_or_default(),
                 Ahead::Whole(further) => self.page(nth + further),
-                Ahead::Nothing | Ahead::Meanwhile | Ahead::InBatches => &[],
+                Ahead::Nothing => &[],
             };
             prefetch(before);
-            let meanwhile: &[u8] = match ahead {
-                Ahead::Meanwhile => self.page(nth + 1),
-                Ahead::InBatches if !(nth + 1).is_multiple_of(BATCH) => self.page(nth + 1),
-                _ => &[],
-            };
-            total = total.wrapping_add(each(page, meanwhile));
+            total = total.wrapping_add(each(page));
         }
         total
     }
@@ -141,12 +126,10 @@ impl Pool {
     /// Goes through all pages and gives the sum of what each gave.
     fn total(&self, pass: Pass, ahead: Ahead) -> u64 {
         match pass {
-            Pass::Sum => self.visit(ahead, |page, _| sum(page)),
-            Pass::Engine => self.visit(ahead, |page, meanwhile| {
-                u64::from(targets::crc32c_ahead(&page[COVERED_FROM..], meanwhile))
-            }),
-            Pass::CrcFast => self.visit(ahead, |page, _| u64::from(crc_fast::crc32_iscsi(&page[COVERED_FROM..]))),
-            Pass::Crc32c => self.visit(ahead, |page, _| u64::from(crc32c::crc32c(&page[COVERED_FROM..]))),
+            Pass::Sum => self.visit(ahead, sum),
+            Pass::Engine => self.visit(ahead, |page| u64::from(targets::crc32c(&page[COVERED_FROM..]))),
+            Pass::CrcFast => self.visit(ahead, |page| u64::from(crc_fast::crc32_iscsi(&page[COVERED_FROM..]))),
+            Pass::Crc32c => self.visit(ahead, |page| u64::from(crc32c::crc32c(&page[COVERED_FROM..]))),
         }
     }
 
@@ -198,8 +181,6 @@ mod tests {
             Ahead::Head,
             Ahead::Whole(1),
             Ahead::Whole(40),
-            Ahead::Meanwhile,
-            Ahead::InBatches,
         ] {
             assert_eq!(pool.total(Pass::Sum, ahead), words, "{ahead:?}");
             for pass in [Pass::Engine, Pass::CrcFast, Pass::Crc32c] {

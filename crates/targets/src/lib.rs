@@ -22,7 +22,7 @@ mod port;
 mod ports;
 mod prefetch;
 
-pub use checksum::{Crc32cJoin, crc32c, crc32c_ahead, crc32c_append};
+pub use checksum::{Crc32cJoin, crc32c, crc32c_append};
 pub use choose::{Choice, Method, choose};
 pub use clock::monotonic_ns;
 pub use error::{IoFault, TargetError};
@@ -40,4 +40,4 @@ pub use ports::prompt::{NullPort, PromptPort, StoredPort};
 pub use ports::psync::PsyncPort;
 pub use ports::ring::RingGrant;
 pub use ports::uring::UringPort;
-pub use prefetch::prefetch;
+pub use prefetch::{HEAD_BYTES, prefetch};

@@ -13,59 +13,35 @@ use std::ptr::NonNull;
 pub struct Memory {
     start: NonNull<u8>,
     len: usize,
-    /// What was mapped: the memory begins inside.
-    mapping: NonNull<u8>,
     mapped: usize,
 }
-
-/// What every mapping begins at a multiple of, bytes.
-const PAGE: usize = 4096;
-/// A huge page of processors whose others are of [`PAGE`] bytes.
-const HUGE_PAGE: usize = 2 << 20;
 
 // SAFETY: the mapping belongs to this value alone and is not tied to a thread.
 unsafe impl Send for Memory {}
 
 impl Memory {
     /// Maps `bytes` of zeroed memory. `huge` asks for huge pages, which spares TLB misses in large caches; a kernel
-    /// that has none gives ordinary pages. From the size of one on, the memory then begins and ends with a whole one:
-    /// it takes up to 2 MiB more, and a ring sees pieces of 2 MiB throughout, where ordinary pages at the ends would
-    /// make it take all of it page by page. Fails when the address space or the memory limit does not allow it.
+    /// that has none gives ordinary pages. Fails when the address space or the memory limit does not allow it.
     pub fn new(bytes: u64, huge: bool) -> Result<Memory, TargetError> {
         let refused = |source: rustix::io::Errno| TargetError::Memory {
             bytes,
             source: source.into(),
         };
         let len = usize::try_from(bytes).map_err(|_| refused(rustix::io::Errno::NOMEM))?;
-        let step = if huge && len >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
-        let used = len
+        let mapped = len
             .max(1)
-            .checked_next_multiple_of(step)
-            .ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
-        // Room to begin at a multiple of `step`; what is not touched takes no memory.
-        let mapped = used
-            .checked_add(step - PAGE)
+            .checked_next_multiple_of(4096)
             .ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory that is in use.
-        let mapping =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, flags) }
-                .map_err(refused)?;
-        let mapping = NonNull::new(mapping.cast::<u8>()).expect("mmap does not give address 0");
-        let before = mapping.addr().get().wrapping_neg() % step;
-        // SAFETY: `before` is at most `step` less a page, and so much more than `used` was mapped.
-        let start = unsafe { mapping.add(before) };
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, flags) }
+            .map_err(refused)?;
         if huge {
-            // SAFETY: the range lies in what was mapped just above and belongs to us; the advice does not change its
-            // content.
-            let _ = unsafe { madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage) };
+            // SAFETY: the range was mapped just above and belongs to us; the advice does not change its content.
+            let _ = unsafe { madvise(start, mapped, Advice::LinuxHugepage) };
         }
-        Ok(Memory {
-            start,
-            len,
-            mapping,
-            mapped,
-        })
+        let start = NonNull::new(start.cast()).expect("mmap does not give address 0");
+        Ok(Memory { start, len, mapped })
     }
 
     /// Bytes that can be used.
@@ -124,7 +100,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and no slice outlives `self`.
-        let _ = unsafe { munmap(self.mapping.as_ptr().cast(), self.mapped) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.mapped) };
     }
 }
 
@@ -170,24 +146,6 @@ mod tests {
         assert!(memory.bytes(0, 10_000).iter().all(|&b| b == 0));
         memory.bytes_mut(9_999, 1)[0] = 7;
         assert_eq!(memory.bytes(9_998, 2), [0, 7]);
-    }
-
-    #[test]
-    fn memory_of_huge_pages_begins_with_a_whole_one_and_other_memory_at_a_page() {
-        for (bytes, huge, step) in [
-            (HUGE_PAGE, true, HUGE_PAGE),
-            (12 * HUGE_PAGE + 33 * PAGE + 1, true, HUGE_PAGE),
-            (HUGE_PAGE - 1, true, PAGE),
-            (2 * HUGE_PAGE, false, PAGE),
-        ] {
-            let mut memory = Memory::new(bytes as u64, huge).unwrap();
-            assert_eq!(memory.address(0, 1) as usize % step, 0, "{bytes} bytes");
-            assert_eq!(memory.len(), bytes as u64);
-            for at in [0, bytes as u64 - 1] {
-                memory.bytes_mut(at, 1)[0] = 7;
-                assert_eq!(memory.bytes(at, 1), [7]);
-            }
-        }
     }
 
     #[test]

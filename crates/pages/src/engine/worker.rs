@@ -12,10 +12,10 @@ use crate::engine::stages::{Checkpoint, Writers};
 use crate::error::PagesError;
 use crate::format::content::Content;
 use crate::format::layout::Layout;
-use crate::format::page::{self, HEADER_BYTES, Mismatch};
+use crate::format::page::{self, Mismatch};
 use crate::format::shape::{Settings, Shape};
 use crate::purpose::Purpose;
-use targets::{Completion, FileId, Nanos, Op, Port, Request};
+use targets::{Completion, FileId, HEAD_BYTES, Nanos, Op, Port, Request};
 
 /// What became ready for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,8 +228,8 @@ impl<P: Port> Worker<P> {
         let result = self.port.wait(min, until, &mut completions);
         let mut handled = Ok(());
         for (nth, completion) in completions.iter().enumerate() {
-            let next = completions.get(nth + 1).map(|next| Purpose::of(next.token));
-            if let Err(e) = self.ended(*completion, next) {
+            self.prefetch(completions.get(nth + 1));
+            if let Err(e) = self.ended(*completion) {
                 handled = Err(e);
                 break;
             }
@@ -240,9 +240,18 @@ impl<P: Port> Worker<P> {
         Ok(result?)
     }
 
-    /// `next`: what is handled next.
+    /// Brings the head of the page that is verified next into the processor's cache, while this one is.
     #[inline]
-    fn ended(&mut self, completion: Completion, next: Option<Purpose>) -> Result<(), PagesError> {
+    fn prefetch(&self, next: Option<&Completion>) {
+        if let Some(Purpose::Page(frame)) = next.map(|next| Purpose::of(next.token))
+            && self.verifies
+        {
+            targets::prefetch(self.port.bytes(self.layout.frame_at(frame), HEAD_BYTES));
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, completion: Completion) -> Result<(), PagesError> {
         let purpose = Purpose::of(completion.token);
         if let Err(fault) = completion.result {
             let Region { file, offset, len } = self.place_of(purpose);
@@ -255,7 +264,7 @@ impl<P: Port> Worker<P> {
             });
         }
         match purpose {
-            Purpose::Page(frame) => self.page_read(frame, next),
+            Purpose::Page(frame) => self.page_read(frame),
             Purpose::Scan(buffer) => {
                 self.reads -= 1;
                 self.ready.push(Ready::Scan { buffer });
@@ -328,22 +337,12 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// A page came into its frame: verify it and wake who waits. Meanwhile the page that is handled next, if one came
-    /// with it, is on its way into the processor's cache.
+    /// A page came into its frame: verify it and wake who waits.
     #[inline]
-    fn page_read(&mut self, frame: u32, next: Option<Purpose>) -> Result<(), PagesError> {
+    fn page_read(&mut self, frame: u32) -> Result<(), PagesError> {
         self.reads -= 1;
         let local = self.cache.frames[frame as usize].page;
-        let at = self.layout.frame_at(frame);
-        let ahead = match next {
-            Some(Purpose::Page(next)) => Some(self.layout.frame_at(next)),
-            _ => None,
-        };
-        self.verify(at, local, ahead)?;
-        if !self.verifies {
-            // Nobody went through it, but who asked for it looks at its row: one line.
-            targets::prefetch(self.port.bytes(at, HEADER_BYTES));
-        }
+        self.verify(self.layout.frame_at(frame), local)?;
         let state = &mut self.cache.frames[frame as usize];
         state.loading = false;
         let mut slot = state.waiters;
@@ -356,17 +355,15 @@ impl<P: Port> Worker<P> {
     }
 
     /// Checks that memory at `at` holds the page that is at home: checksum, address, version, and an LSN that the log
-    /// knows. `ahead`: memory of the page that is checked next, which no I/O is under way into.
-    pub(crate) fn verify(&mut self, at: u64, local: u32, ahead: Option<u64>) -> Result<(), PagesError> {
+    /// knows.
+    pub(crate) fn verify(&mut self, at: u64, local: u32) -> Result<(), PagesError> {
         if !self.verifies {
             return Ok(());
         }
         self.counters.verified_pages += 1;
         let (schema, number) = self.layout.address(local);
-        let len = self.layout.page_bytes as usize;
-        let bytes = self.port.bytes(at, len);
-        let ahead = ahead.map_or(&[][..], |ahead| self.port.bytes(ahead, len));
-        let header = match page::check_ahead(bytes, ahead, self.database, schema, number) {
+        let bytes = self.port.bytes(at, self.layout.page_bytes as usize);
+        let header = match page::check(bytes, self.database, schema, number) {
             Ok(header) => header,
             Err(mismatch) => return Err(self.mismatched(local, mismatch)),
         };

@@ -141,17 +141,12 @@ pub(crate) fn seal(bytes: &mut [u8]) {
 /// Checks that the bytes are a whole page of this database, wherever they came from.
 #[inline]
 pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mismatch> {
-    whole(bytes, &[], database)
-}
-
-#[inline]
-fn whole(bytes: &[u8], ahead: &[u8], database: u64) -> Result<PageHeader, Mismatch> {
     let magic = get_u32(bytes, 0);
     if magic != PAGE_MAGIC {
         return Err(Mismatch::Magic(magic));
     }
     let stored = get_u32(bytes, 4);
-    let computed = targets::crc32c_ahead(&bytes[8..], ahead);
+    let computed = targets::crc32c(&bytes[8..]);
     if stored != computed {
         return Err(Mismatch::Checksum { stored, computed });
     }
@@ -171,19 +166,7 @@ pub fn is_whole(bytes: &[u8]) -> bool {
 /// Checks that the bytes are the page that was asked for.
 #[inline]
 pub(crate) fn check(bytes: &[u8], database: u64, schema: u32, page: u32) -> Result<PageHeader, Mismatch> {
-    check_ahead(bytes, &[], database, schema, page)
-}
-
-/// The same, while the processor brings `ahead` nearer: the page that is checked next, or nothing.
-#[inline]
-pub(crate) fn check_ahead(
-    bytes: &[u8],
-    ahead: &[u8],
-    database: u64,
-    schema: u32,
-    page: u32,
-) -> Result<PageHeader, Mismatch> {
-    let header = whole(bytes, ahead, database)?;
+    let header = check_whole(bytes, database)?;
     if (header.schema, header.page) != (schema, page) {
         return Err(Mismatch::Address {
             schema: header.schema,
@@ -220,13 +203,6 @@ mod tests {
             bad[at] ^= 0x10;
             assert!(check(&bad, 77, 3, 9).is_err(), "flipped byte {at}");
         }
-    }
-
-    #[test]
-    fn the_page_that_comes_next_has_no_part_in_the_check() {
-        let (bytes, damaged) = (sample(), vec![0xFF; 2048]);
-        assert_eq!(check_ahead(&bytes, &damaged, 77, 3, 9), check(&bytes, 77, 3, 9));
-        assert_eq!(check_ahead(&damaged, &bytes, 77, 3, 9), check(&damaged, 77, 3, 9));
     }
 
     #[test]

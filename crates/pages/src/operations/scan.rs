@@ -95,11 +95,8 @@ impl<P: Port> Worker<P> {
     pub(crate) fn verify_scan(&mut self, buffer: u32, schema: u32, page: u32, pages: u32) -> Result<(), PagesError> {
         let at = self.layout.scan_buffer_at(buffer);
         let first = self.layout.local(schema, page);
-        let page_bytes = self.layout.page_bytes;
         for nth in 0..pages {
-            let place = at + u64::from(nth) * page_bytes;
-            let ahead = (nth + 1 < pages).then_some(place + page_bytes);
-            self.verify(place, first + nth, ahead)?;
+            self.verify(at + u64::from(nth) * self.layout.page_bytes, first + nth)?;
         }
         Ok(())
     }

@@ -4,9 +4,7 @@
 //! A processor with wide carry-less products (AVX-512) does a page in half the time of its own CRC instruction; there,
 //! and where there is no such instruction, the crate `crc-fast` serves. Else three streams run side by side, because
 //! the instruction has a latency of three cycles, and are joined by tables (the method of Gopal and others, Intel
-//! 2011). Of a page that a device has just written, most of the time is its way into the cache, so whoever knows the
-//! next page names it ([`crc32c_ahead`]). Prevents: an engine that spends more on checking a page than on everything
-//! else about it.
+//! 2011). Prevents: an engine that spends more on checking a page than on everything else about it.
 #![allow(
     unsafe_code,
     reason = "one call into code that needs SSE 4.2, after asking the processor for it"
@@ -16,7 +14,6 @@ mod shift;
 #[cfg(target_arch = "x86_64")]
 mod streams;
 
-use crate::prefetch::prefetch;
 pub use shift::Crc32cJoin;
 
 /// Up to so many bytes, the instruction is never behind wide products, which have to be set up.
@@ -34,26 +31,11 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 #[must_use]
 #[inline]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
-    appended(crc, bytes, &[])
-}
-
-/// CRC32C of the bytes. Meanwhile the processor brings `ahead` nearer, which the caller goes through next. What is in
-/// `ahead` does not matter.
-#[must_use]
-#[inline]
-pub fn crc32c_ahead(bytes: &[u8], ahead: &[u8]) -> u32 {
-    appended(0, bytes, ahead)
-}
-
-#[inline]
-fn appended(crc: u32, bytes: &[u8], ahead: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if (bytes.len() <= FEW || !wide_products()) && std::arch::is_x86_feature_detected!("sse4.2") {
         // SAFETY: the processor has just said that it has SSE 4.2, all that this function needs.
-        return unsafe { streams::append(crc, bytes, ahead) };
+        return unsafe { streams::append(crc, bytes) };
     }
-    // The crate goes through the bytes in one call: all is asked for before.
-    prefetch(ahead);
     by_crate(crc, bytes)
 }
 
@@ -84,11 +66,8 @@ mod tests {
             .collect();
         for len in (0..700).chain([1023, 2040, 3071, 3072, 3073, 4088, 8184, 16_376, 32_760]) {
             // SAFETY: the processor has SSE 4.2, as was just asked.
-            let found = |ahead: &[u8]| unsafe { super::streams::append(77, &bytes[3..3 + len], ahead) };
-            let wanted = crc32c::crc32c_append(77, &bytes[3..3 + len]);
-            for ahead in [0, 1, 1023, 1024, 8192, 33_000] {
-                assert_eq!(found(&bytes[..ahead]), wanted, "{len} bytes, {ahead} ahead");
-            }
+            let found = unsafe { super::streams::append(77, &bytes[3..3 + len]) };
+            assert_eq!(found, crc32c::crc32c_append(77, &bytes[3..3 + len]), "{len} bytes");
         }
     }
 
@@ -107,7 +86,6 @@ mod tests {
                 let part = &bytes[start..start + len];
                 assert_eq!(super::crc32c(part), crc32c::crc32c(part), "{len} bytes from {start}");
                 assert_eq!(super::crc32c_append(77, part), crc32c::crc32c_append(77, part));
-                assert_eq!(super::crc32c_ahead(part, &bytes[len..]), crc32c::crc32c(part));
             }
         }
     }

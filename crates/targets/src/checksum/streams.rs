@@ -1,20 +1,12 @@
 //! CRC32C by the processor's instruction, in three streams.
 //!
-//! Takes bytes, and others that come next: their lines are asked for turn by turn, so that memory works while the
-//! instruction does, and neither waits for a burst of the other. Prevents: waiting for the instruction's three cycles
-//! at each word, and for memory at each page.
+//! Prevents: waiting for the instruction's three cycles at each word.
 
 use super::shift::{Shift, shift, shifted};
-use crate::prefetch::prefetch;
 use std::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u64};
-use std::slice::Iter;
 
 /// Bytes handled per turn of the loop and stream: eleven turns are a stream of an 8 KiB page, nothing is left over.
 const TURN: usize = 248;
-
-/// Bytes of what comes next that are asked for per turn: more than the three streams go through, so that a page is
-/// whole before its time, and a part of every page.
-const AHEAD: usize = 1024;
 
 /// Lengths of a stream, longest first: a page of 1 to 32 KiB without its first 8 bytes is three streams and at most
 /// one word.
@@ -29,10 +21,10 @@ static SHIFTS: [Shift; 7] = [
     shift(STREAMS[6]),
 ];
 
-/// Three streams side by side. Each turn takes one of `ahead` while there are any.
+/// Three streams side by side.
 #[inline]
 #[target_feature(enable = "sse4.2")]
-fn three(crc: u64, stretch: &[u8], stream: usize, table: &Shift, ahead: &mut Iter<'_, [u8; AHEAD]>) -> u64 {
+fn three(crc: u64, stretch: &[u8], stream: usize, table: &Shift) -> u64 {
     let (first, others) = stretch.split_at(stream);
     let (second, third) = others.split_at(stream);
     let mut crcs = [crc, 0, 0];
@@ -40,9 +32,6 @@ fn three(crc: u64, stretch: &[u8], stream: usize, table: &Shift, ahead: &mut Ite
     let (second, second_rest) = second.as_chunks::<TURN>();
     let (third, third_rest) = third.as_chunks::<TURN>();
     for ((a, b), c) in first.iter().zip(second).zip(third) {
-        if let Some(lines) = ahead.next() {
-            prefetch(lines);
-        }
         let (a, b, c) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0, c.as_chunks::<8>().0);
         for nth in 0..TURN / 8 {
             crcs[0] = _mm_crc32_u64(crcs[0], u64::from_le_bytes(a[nth]));
@@ -60,22 +49,15 @@ fn three(crc: u64, stretch: &[u8], stream: usize, table: &Shift, ahead: &mut Ite
 }
 
 #[target_feature(enable = "sse4.2")]
-pub(super) fn append(crc: u32, bytes: &[u8], ahead: &[u8]) -> u32 {
+pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
     let mut crc = u64::from(!crc);
-    let (lines, last_lines) = ahead.as_chunks::<AHEAD>();
-    let mut lines = lines.iter();
     let mut rest = bytes;
     for (stream, table) in STREAMS.iter().zip(&SHIFTS) {
         while let Some((stretch, behind)) = rest.split_at_checked(3 * stream) {
-            crc = three(crc, stretch, *stream, table, &mut lines);
+            crc = three(crc, stretch, *stream, table);
             rest = behind;
         }
     }
-    // What the turns were too few for.
-    for some in lines {
-        prefetch(some);
-    }
-    prefetch(last_lines);
     let (words, tail) = rest.as_chunks::<8>();
     for word in words {
         crc = _mm_crc32_u64(crc, u64::from_le_bytes(*word));
