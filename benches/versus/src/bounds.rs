@@ -176,6 +176,12 @@ owed! {
     Scan {
         ScanRate: "scan: rate over fio sequential", AtLeast(0.95), 3;
     }
+    Floor {
+        FloorPass: "floor: one pass over a cold page, us", Shown, 3;
+        FloorChecksum: "floor: the engine's checksum of a cold page, us", Shown, 3;
+        FloorOverPass: "floor: the engine's checksum over one pass", Shown, 3;
+        FloorAhead: "floor: the engine's checksum over the same with nothing asked for ahead", Shown, 3;
+    }
     Group {
         GroupRate: "group: rate over the disks directly", AtLeast(0.98), 3;
         GroupExtra: "group: further user instructions a read", AtMost(30.0), 0;

@@ -72,6 +72,8 @@ pub(crate) enum Section {
     Sqlite,
     /// Full scans
     Scan,
+    /// One pass over pages in cold memory, and checksums of them
+    Floor,
     /// A disk group of five beside the same five disks driven directly
     Group,
     /// Writes of a mirrored disk group beside two files by hand, and beside md raid1 in a guest

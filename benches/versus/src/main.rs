@@ -12,6 +12,7 @@
 mod accounts;
 mod bounds;
 mod child;
+mod cold;
 mod contender;
 mod database;
 mod figures;
@@ -140,6 +141,7 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Redo => sections::redo::run(bench),
         Section::Sqlite => sections::sqlite::run(bench),
         Section::Scan => sections::scan::run(bench),
+        Section::Floor => sections::floor::run(bench),
         Section::Group => sections::group::run(bench),
         Section::Mirror => sections::mirror::run(bench),
         Section::Lab => sections::lab::run(bench),

@@ -20,6 +20,7 @@ mod open;
 mod planted;
 mod port;
 mod ports;
+mod prefetch;
 
 pub use checksum::{Crc32cJoin, crc32c, crc32c_append};
 pub use choose::{Choice, Method, choose};
@@ -39,3 +40,4 @@ pub use ports::prompt::{NullPort, PromptPort, StoredPort};
 pub use ports::psync::PsyncPort;
 pub use ports::ring::RingGrant;
 pub use ports::uring::UringPort;
+pub use prefetch::{HEAD_BYTES, prefetch};

@@ -3,6 +3,7 @@
 
 pub(crate) mod bookkeeping;
 pub(crate) mod engineer;
+pub(crate) mod floor;
 pub(crate) mod group;
 pub(crate) mod group_sizes;
 pub(crate) mod grows;

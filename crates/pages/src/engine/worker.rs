@@ -15,7 +15,7 @@ use crate::format::layout::Layout;
 use crate::format::page::{self, Mismatch};
 use crate::format::shape::{Settings, Shape};
 use crate::purpose::Purpose;
-use targets::{Completion, FileId, Nanos, Op, Port, Request};
+use targets::{Completion, FileId, HEAD_BYTES, Nanos, Op, Port, Request};
 
 /// What became ready for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,8 @@ impl<P: Port> Worker<P> {
         completions.clear();
         let result = self.port.wait(min, until, &mut completions);
         let mut handled = Ok(());
-        for completion in &completions {
+        for (nth, completion) in completions.iter().enumerate() {
+            self.prefetch(completions.get(nth + 1));
             if let Err(e) = self.ended(*completion) {
                 handled = Err(e);
                 break;
@@ -237,6 +238,16 @@ impl<P: Port> Worker<P> {
         // What has ended is known to be wrong before the port's own failure is.
         handled?;
         Ok(result?)
+    }
+
+    /// Brings the head of the page that is verified next into the processor's cache, while this one is.
+    #[inline]
+    fn prefetch(&self, next: Option<&Completion>) {
+        if let Some(Purpose::Page(frame)) = next.map(|next| Purpose::of(next.token))
+            && self.verifies
+        {
+            targets::prefetch(self.port.bytes(self.layout.frame_at(frame), HEAD_BYTES));
+        }
     }
 
     #[inline]
