@@ -88,26 +88,28 @@ impl Shown for FileSizes {
     }
 }
 
-/// Published mixes of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileMix {
-    /// SFS 97 and SFS 3.0, NFS version 3.
-    Sfs97,
-    /// SFS 93 (LADDIS).
-    Sfs93,
-    /// A software build, as SPECstorage 2020 describes it.
-    Build,
+words! {
+    /// Published mixes of calls.
+    pub enum FileMix: "a mix of calls" {
+        /// SFS 97 and SFS 3.0, NFS version 3.
+        Sfs97 = "sfs97",
+        /// SFS 93 (LADDIS).
+        Sfs93 = "sfs93",
+        /// A software build, as SPECstorage 2020 describes it.
+        Build = "build",
+    }
 }
 
-/// Works in steps, as filebench describes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSteps {
-    /// Whole files made, read, appended to, removed.
-    Fileserver,
-    /// Small files, made durable twice a round.
-    Varmail,
-    /// Ten files read whole, one append to a log.
-    Webserver,
+words! {
+    /// Works in steps, as filebench describes them.
+    pub enum FileSteps: "a work in steps" {
+        /// Whole files made, read, appended to, removed.
+        Fileserver = "fileserver",
+        /// Small files, made durable twice a round.
+        Varmail = "varmail",
+        /// Ten files read whole, one append to a log.
+        Webserver = "webserver",
+    }
 }
 
 /// The response at which a ramp ends.
@@ -119,22 +121,24 @@ pub struct Limit {
     pub of: LimitOf,
 }
 
-/// Which response a limit holds for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitOf {
-    /// The mean of all operations.
-    Mean,
-    /// Their 99th percentile.
-    P99,
+words! {
+    /// Which response a limit holds for.
+    pub enum LimitOf: "a figure of response" {
+        /// The mean of all operations.
+        Mean = "mean",
+        /// Their 99th percentile.
+        P99 = "p99",
+    }
 }
 
-/// The gaps between operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileArrival {
-    /// Exponential: independent users.
-    Poisson,
-    /// Equal.
-    Fixed,
+words! {
+    /// The gaps between operations.
+    pub enum FileArrival: "an arrival" {
+        /// Exponential: independent users.
+        Poisson = "poisson",
+        /// Equal.
+        Fixed = "fixed",
+    }
 }
 
 /// Sizes of the files.

@@ -32,22 +32,24 @@ settled! {
     }
 }
 
-/// How much each warehouse has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
-    /// As described: 100,000 items, 30,000 customers.
-    Full,
-    /// A fiftieth of it, for tests of the tool.
-    Reduced,
+words! {
+    /// How much each warehouse has.
+    pub enum Company: "a size of company" {
+        /// As described: 100,000 items, 30,000 customers.
+        Full = "full",
+        /// A fiftieth of it, for tests of the tool.
+        Reduced = "reduced",
+    }
 }
 
-/// Which warehouse a user works at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// His own, as described.
-    Fixed,
-    /// Any, drawn anew for each transaction.
-    Any,
+words! {
+    /// Which warehouse a user works at.
+    pub enum Home: "where a user works" {
+        /// His own, as described.
+        Fixed = "fixed",
+        /// Any, drawn anew for each transaction.
+        Any = "any",
+    }
 }
 
 impl Tpcc {

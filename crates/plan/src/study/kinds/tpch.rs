@@ -5,7 +5,9 @@
 
 use crate::shown::{Keys, Shown, quoted};
 use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, Pace, Ranking};
+use crate::study::words::RunWord;
 use crate::units::Duration;
+use crate::word::Word;
 
 /// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured
 /// with PostgreSQL.
@@ -56,10 +58,11 @@ pub enum TpchRun {
 impl TpchRun {
     /// As a study writes it.
     fn word(&self) -> &'static str {
-        match self {
-            TpchRun::Power => "power",
-            TpchRun::Streams(_) | TpchRun::Users { .. } => "throughput",
-        }
+        let word = match self {
+            TpchRun::Power => RunWord::Power,
+            TpchRun::Streams(_) | TpchRun::Users { .. } => RunWord::Throughput,
+        };
+        word.word()
     }
 
     /// Its own keys with their values.
@@ -73,13 +76,14 @@ impl TpchRun {
     }
 }
 
-/// How questions of decision support are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TpchText {
-    /// Large groups, joined.
-    Grouped,
-    /// A subquery for each row, as published.
-    Nested,
+words! {
+    /// How questions of decision support are written.
+    pub enum TpchText: "a way to write questions" {
+        /// Large groups, joined.
+        Grouped = "grouped",
+        /// A subquery for each row, as published.
+        Nested = "nested",
+    }
 }
 
 impl Tpch {
