@@ -15,8 +15,7 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
 
     /// All of them, as a sentence lists them.
     fn listed() -> String {
-        let (last, others) = Self::WORDS.split_last().unwrap_or((&"", &[]));
-        format!("{} and {last}", others.join(", "))
+        listed(Self::WORDS)
     }
 
     /// The word of this value.
@@ -25,6 +24,15 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     /// The value of a word.
     fn of_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.word() == word)
+    }
+}
+
+/// Words as a sentence lists them: "one, two and three".
+pub(crate) fn listed(words: &[&str]) -> String {
+    match words.split_last() {
+        Some((last, [])) => (*last).to_string(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

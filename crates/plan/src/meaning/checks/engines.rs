@@ -10,7 +10,7 @@ use crate::space;
 use crate::study::{Access, Engine, Engines, Phase, Random, RedoStress, Stack, Study, Zfs};
 use crate::units::Bytes;
 use crate::written::{
-    EngineWord, Spans, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy,
+    EngineWord, PhaseWord, Spans, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy,
 };
 
 /// All of them.
@@ -202,9 +202,10 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         }
         (Engines::Pages, true) => {
             let message = format!(
-                "stack {:?} has the engine {}, which runs random, tpcc, tpch, bulk, power_cut and kill only",
+                "stack {:?} has the engine {}, which runs {} only",
                 stack.name,
-                stack.engine.word()
+                stack.engine.word(),
+                PhaseWord::in_sql()
             );
             findings.add(
                 span,

@@ -3,7 +3,8 @@
 //! Prevents: a load that one room takes for a rate and another for a number of users.
 
 use crate::shown::{Keys, Shown, list, quoted, table};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, NO_END};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, NO_END};
+use crate::study::words::PhaseWord;
 use crate::units::{Bytes, Duration, Rate, Share};
 use crate::word::Word;
 
@@ -196,17 +197,19 @@ impl FileSizes {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Files,
+    repeated: None,
+};
+
 impl Kind for Serving {
-    fn word(&self) -> &'static str {
-        "files"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Files
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Files
     }
 
     fn ends(&self) -> Ends {

@@ -3,7 +3,8 @@
 //! Bytes and times are measured or assumed as each constant says. Prevents: a company that is larger than its stack.
 
 use crate::shown::{Keys, rate_or_none};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, NO_END, Ranking};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, NO_END, Ranking};
+use crate::study::words::PhaseWord;
 use crate::units::Duration;
 
 /// Bytes of a warehouse, keys and indexes counted: measured with SQLite, a little less than with PostgreSQL.
@@ -83,17 +84,19 @@ impl Tpcc {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Sql,
+    repeated: None,
+};
+
 impl Kind for Tpcc {
-    fn word(&self) -> &'static str {
-        "tpcc"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Tpcc
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Sql
     }
 
     fn ends(&self) -> Ends {

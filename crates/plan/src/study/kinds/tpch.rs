@@ -4,8 +4,8 @@
 //! has made room for.
 
 use crate::shown::{Keys, Shown, quoted};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, Pace, Ranking};
-use crate::study::words::RunWord;
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, Pace, Ranking};
+use crate::study::words::{PhaseWord, RunWord};
 use crate::units::Duration;
 use crate::word::Word;
 
@@ -148,17 +148,19 @@ impl Tpch {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Sql,
+    repeated: None,
+};
+
 impl Kind for Tpch {
-    fn word(&self) -> &'static str {
-        "tpch"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Tpch
     }
 
     fn own_keys(&self) -> Keys {
         self.keys().into_iter().chain(self.run.keys()).collect()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Sql
     }
 
     fn ends(&self) -> Ends {
