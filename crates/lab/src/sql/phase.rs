@@ -17,7 +17,7 @@ use crate::trial::done::Done;
 use crate::trial::drive::Driven;
 use anyhow::Context;
 use databases::order_entry::{CONDITIONS, Scale};
-use ledger::Measure;
+use ledger::{AskedAt, Measure};
 use plan::{Phase, Tpcc};
 
 /// A phase and what it is run in.
@@ -123,11 +123,12 @@ impl Work<'_> {
         self.around.doing(self.phase, " · asking the conditions");
         let after = sql.broken(scale)?;
         let before = self.before.as_deref().unwrap_or_default();
-        for (moment, broken) in [("before", before), ("after", after.as_slice())] {
+        for (moment, broken) in [(AskedAt::Before, before), (AskedAt::After, after.as_slice())] {
             if let Some((number, found)) = broken.first() {
                 let says = CONDITIONS.iter().find(|c| c.number == *number).map_or("", |c| c.says);
                 seen.invalid = Some(format!(
-                    "consistency condition {number} is broken {moment} the phase ({found} rows): {says}"
+                    "consistency condition {number} is broken {} the phase ({found} rows): {says}",
+                    moment.as_str()
                 ));
             }
         }
@@ -142,7 +143,7 @@ impl Work<'_> {
         storage_told_by: Option<String>,
     ) -> anyhow::Result<ledger::OrderEntry> {
         let scale = scale_of(tpcc)?;
-        let asked = [("before", &self.before), ("after", &self.after)];
+        let asked = [(AskedAt::Before, &self.before), (AskedAt::After, &self.after)];
         let conditions = asked
             .into_iter()
             .filter_map(|(moment, broken)| Some(rows::conditions(moment, broken.as_ref()?)))
