@@ -46,8 +46,8 @@ fn histogram(class: &str, stamp: Stamp, ns: u64, count: u64, units: u64) -> Step
 }
 
 fn orders() -> OrderEntry {
-    let condition = |moment: &str, condition: u32, found: u64| ConditionRow {
-        moment: moment.into(),
+    let condition = |moment: AskedAt, condition: u32, found: u64| ConditionRow {
+        moment,
         condition,
         says: "what a warehouse took in is its history".into(),
         found,
@@ -79,7 +79,7 @@ fn orders() -> OrderEntry {
                 limit_ns: 5_000_000_000,
             })
             .into(),
-        conditions: vec![condition("before", 8, 0), condition("after", 8, 2)],
+        conditions: vec![condition(AskedAt::Before, 8, 0), condition(AskedAt::After, 8, 2)],
         waits: vec![WaitRow {
             what: "write lock".into(),
             blob: histogram("", Stamp::Service, 77, 5, 0).blob,

@@ -38,7 +38,7 @@ fn serving() -> FileServing {
         transfer_bytes: 8192,
         warm_up_ns: 1,
         limit_ns: Some(15_000_000),
-        limit_of: "mean".into(),
+        limit_of: LimitOf::Mean,
         reached_share: 0.95,
         points: (0..3).map(point).collect(),
     }

@@ -11,7 +11,7 @@ use crate::written::{
 };
 
 /// Tables by the name that their place in docs/study.md has.
-pub fn keys_markdown() -> Vec<(&'static str, String)> {
+pub fn keys_markdown() -> Vec<(String, String)> {
     let stack = || WrittenStack::KEYS.iter();
     let is_model = |row: &&Key<StackWord>| row.kinds == [StackWord::Model];
     let rows = stack()
@@ -29,7 +29,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         .collect();
     let of_models: String = stack().filter(is_model).map(|row| line(row, "", false)).collect();
     let of_engines: String = WrittenEngine::KEYS.iter().map(|row| line(row, "", true)).collect();
-    let mut tables = vec![
+    let tables = vec![
         ("stack", format!("{}{of_stacks}{inject}", head(true))),
         ("stack model", format!("{}{of_models}", head(false))),
         ("study", plain(WrittenHeader::KEYS)),
@@ -42,12 +42,9 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("cost", plain(WrittenCost::KEYS)),
         ("phase", phase(is_common)),
     ];
-    tables.extend(
-        PhaseWord::ALL
-            .iter()
-            .map(|kind| (kind.table(), phase(|row| is_own(row, *kind)))),
-    );
-    tables
+    let tables = tables.into_iter().map(|(name, table)| (name.to_string(), table));
+    let of_kind = |kind: &PhaseWord| (format!("phase {}", kind.word()), phase(|row| is_own(row, *kind)));
+    tables.chain(PhaseWord::ALL.iter().map(of_kind)).collect()
 }
 
 /// Keys in the table of a kind: all that it has, but for those that stand before, and those of work that it has from

@@ -8,6 +8,8 @@
 mod key;
 #[macro_use]
 mod shown;
+#[macro_use]
+mod word;
 
 mod document;
 mod entries;
@@ -28,7 +30,6 @@ mod study;
 mod timed;
 mod turns;
 mod units;
-mod word;
 mod written;
 
 pub use document::keys_markdown;

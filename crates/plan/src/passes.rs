@@ -25,9 +25,9 @@ pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
         for name in &after_each.value {
             let next = phases.next_if(|next| next.name.as_ref().is_some_and(|at| at.value == *name));
             match next {
-                Some(next) if matches!(kind(&next), Some(PhaseWord::Random | PhaseWord::Scan)) => group.push(next),
+                Some(next) if is_repeated(&next) => group.push(next),
                 Some(next) => {
-                    let message = format!("{name:?} cannot be repeated: only random work and scans are");
+                    let message = format!("{name:?} cannot be repeated: only {} are", PhaseWord::repeated());
                     findings.add(&after_each.span, message, "take it out of `after_each`");
                     group.push(next);
                 }
@@ -50,6 +50,11 @@ pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
 
 fn kind(phase: &WrittenPhase) -> Option<PhaseWord> {
     phase.kind.as_ref().map(|at| at.value)
+}
+
+/// Whether an ageing may have it after each pass.
+fn is_repeated(phase: &WrittenPhase) -> bool {
+    kind(phase).is_some_and(|kind| kind.row().repeated.is_some())
 }
 
 fn repeat(group: &[WrittenPhase], passes: u64, written: &mut WrittenStudy, all: &mut Vec<WrittenPhase>) {

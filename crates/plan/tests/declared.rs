@@ -20,7 +20,7 @@ struct Row {
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (table, text) in plan::keys_markdown() {
-        let section = table.split_whitespace().next().unwrap_or(table);
+        let section = table.split_whitespace().next().unwrap_or(&table);
         let cells = |line: &str| {
             line.split(" | ")
                 .map(|cell| cell.trim_matches(['|', ' ']).to_string())

@@ -206,7 +206,7 @@ fn each_row_of_the_tables_is_printed_by_some_study() {
     let mut missing = Vec::new();
     for (table, text) in plan::keys_markdown() {
         // `[study]` is a section, `[[phase]]` one of a list whose names stand between.
-        let section = table.split_whitespace().next().unwrap_or(table);
+        let section = table.split_whitespace().next().unwrap_or(&table);
         for key in text.lines().skip(2).filter_map(|line| line.split('`').nth(1)) {
             let (start, end) = (format!("{section}."), format!(".{key}"));
             let shown = printed.iter().any(|row| row.starts_with(&start) && row.ends_with(&end));

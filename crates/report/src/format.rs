@@ -102,23 +102,9 @@ pub fn rounded(seconds: u64) -> String {
 
 /// A moment as people write it, UTC.
 pub(crate) fn date(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
-    // Howard Hinnant, "chrono-compatible low-level date algorithms": civil_from_days.
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let of_era = z.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
-        rest / 3600,
-        rest / 60 % 60
-    )
+    // So many nanoseconds end in the year 2554, which it knows.
+    let at = jiff::Timestamp::from_second((unix_ns / 1_000_000_000) as i64).expect("a year before 9999");
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 /// "a", "a and b", "a, b and c".

@@ -6,8 +6,8 @@ use super::work;
 use crate::record;
 use crate::surroundings::Seen;
 use files::{Counts, Point};
-use ledger::{FileServing, LoadPoint, Measure, Nature, PointMeasure};
-use plan::{Files, LimitOf, Protocol, Serving};
+use ledger::{FileServing, LimitOf, LoadPoint, Measure, Nature, PointMeasure};
+use plan::{Files, Protocol, Serving};
 
 /// What was wrong in the answers of a point, however it ended. A wrong answer, and a listing refused at first, count in
 /// the warm-up too: whoever uses the stack does not know of it.
@@ -126,10 +126,9 @@ pub(super) fn serving(serving: &Serving, files: &Files, server: Option<String>, 
         warm_up_ns: serving.warm_up.0,
         limit_ns: serving.until.map(|limit| limit.response.0),
         limit_of: match serving.until.map(|limit| limit.of) {
-            Some(LimitOf::P99) => "p99",
-            Some(LimitOf::Mean) | None => "mean",
-        }
-        .to_string(),
+            Some(plan::LimitOf::P99) => LimitOf::P99,
+            Some(plan::LimitOf::Mean) | None => LimitOf::Mean,
+        },
         reached_share: serving.reached.0,
         points,
     }

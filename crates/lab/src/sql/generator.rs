@@ -41,7 +41,7 @@ pub fn serve(scale: &str, set: Option<u32>) -> Result<(), OrderedError> {
 }
 
 /// Starts that process.
-pub(super) struct Generator<'a> {
+pub(crate) struct Generator<'a> {
     /// The budget that it leaves.
     pub(super) limit: Option<&'a MemoryLimit>,
 }

@@ -1,14 +1,13 @@
-//! One phase on a database: driven, brought to rest, and judged by the database's own conditions.
+//! One phase on a database: driven, brought to rest, and told by its work.
 //!
-//! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
+//! Prevents: a phase that ended while its last commits were on their way home, and one kind of phase that is asked what
+//! another kind does.
 
-use super::contract::{Database, Sql, Trial, scale_of};
+use super::contract::{Sql, Trial};
 use super::generator::Generator;
-use super::kinds;
-use super::questions;
-use super::refresh::{self, Refreshing};
-use super::rows::{self, Entered};
-use super::works::Asked;
+use super::refresh::Refreshing;
+use super::rows;
+use super::works::{Asked, Conditions, Rested};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
@@ -16,9 +15,8 @@ use crate::trial::around::{Around, phase_seed};
 use crate::trial::done::Done;
 use crate::trial::drive::Driven;
 use anyhow::Context;
-use databases::order_entry::{CONDITIONS, Scale};
 use ledger::Measure;
-use plan::{Phase, Tpcc};
+use plan::Phase;
 
 /// A phase and what it is run in.
 pub(super) struct Work<'a> {
@@ -26,21 +24,20 @@ pub(super) struct Work<'a> {
     pub(super) around: &'a Around<'a>,
     pub(super) phase: &'a Phase,
     pub(super) ordinal: usize,
-    pub(super) company: Option<Scale>,
     /// Empties the page cache, and has models play from memory again.
     pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
     /// What makes new orders.
     pub(super) generator: Generator<'a>,
-    /// Conditions broken before it.
-    pub(super) before: Option<Vec<(u8, u64)>>,
-    /// Conditions broken after it.
-    pub(super) after: Option<Vec<(u8, u64)>>,
+    /// Asked before it, and after it where its work has some.
+    pub(super) conditions: Conditions,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         self.trial.stand.built.check()?;
-        let refreshing = Refreshing::prepare(self.phase.kind.tpch(), &self.generator, sql)?;
+        let work = crate::kinds::of(&self.phase.kind).in_sql();
+        let work = work.with_context(|| format!("a database in SQL can't run {}", self.phase.name))?;
+        let refreshing = work.prepare(&self.generator, sql)?;
         if refreshing.is_some() {
             // It read the tables.
             (self.cold)()?;
@@ -48,8 +45,6 @@ impl Work<'_> {
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;
-        let work = crate::kinds::of(&self.phase.kind).in_sql();
-        let work = work.with_context(|| format!("a database in SQL can't run {}", self.phase.name))?;
         let acted = work.act(&self.asked(refreshing.as_ref()), sql)?;
         let waited_ns_most = host.waited_ns_most(acted.users)?;
         let unsettled = sql.settle().context("checkpoint")?;
@@ -69,41 +64,30 @@ impl Work<'_> {
         add_mended(&mut seen, all_errors(None, (mended, condition.mended)));
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
-        let tpcc = self.phase.kind.tpcc();
-        let storage = tpcc
-            .and(self.database())
-            .and_then(|database| database.storage(&counted, waited_ns_most));
-        let mut measures = rows::counted(&counted);
-        measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         let mut done = Done {
             elapsed_ns,
             drain_ns,
-            measures,
+            measures: rows::counted(&counted),
             seen,
-            bulk_loads: acted.bulk,
             ..Done::default()
         };
-        if let Some(tpcc) = tpcc {
-            self.judge(sql, &mut done.seen)?;
-            let told_by = storage.map(|(_, who)| who);
-            done.measures.extend(acted.entered.sent());
-            done.order_entry = Some(self.order_entry(tpcc, acted.entered, told_by)?);
-        }
-        if let Some(tpch) = self.phase.kind.tpch() {
-            let asked = questions::rows(tpch, acted.answers, acted.refreshes);
-            let wrong = refreshing.map(|refreshing| refreshing.tables_wrong(sql)).transpose()?;
-            done.measures.extend(refresh::measure(wrong));
-            if let Some(why) = questions::judge(&asked).or(wrong.and_then(refresh::judge)) {
-                done.seen.invalid = Some(why);
-            }
-            done.questions = Some(asked);
-        }
-        done.driven = Some(Driven::of(acted.outcome));
+        let mut rested = Rested {
+            asked: self.asked(refreshing.as_ref()),
+            acted,
+            counted,
+            waited_ns_most,
+            conditions: &mut self.conditions,
+        };
+        work.tell(&mut rested, sql, &mut done)?;
+        done.driven = Some(Driven::of(rested.acted.outcome));
         Ok(done)
     }
 
     /// The phase, as its work sees it.
-    fn asked<'w>(&'w self, refreshing: Option<&'w Refreshing>) -> Asked<'w> {
+    fn asked<'w>(&self, refreshing: Option<&'w Refreshing>) -> Asked<'w>
+    where
+        'a: 'w,
+    {
         Asked {
             trial: self.trial,
             around: self.around,
@@ -111,62 +95,6 @@ impl Work<'_> {
             seed: phase_seed(self.trial.turn.block.seed, self.ordinal),
             refreshing,
         }
-    }
-
-    fn database(&self) -> Option<&dyn Database> {
-        kinds::of(&self.trial.stand.stack.engine)
-    }
-
-    /// Asks the conditions; a database that breaks one has no figures.
-    fn judge(&mut self, sql: &mut dyn Sql, seen: &mut Seen) -> anyhow::Result<()> {
-        let Some(scale) = &self.company else { return Ok(()) };
-        self.around.doing(self.phase, " · asking the conditions");
-        let after = sql.broken(scale)?;
-        let before = self.before.as_deref().unwrap_or_default();
-        for (moment, broken) in [("before", before), ("after", after.as_slice())] {
-            if let Some((number, found)) = broken.first() {
-                let says = CONDITIONS.iter().find(|c| c.number == *number).map_or("", |c| c.says);
-                seen.invalid = Some(format!(
-                    "consistency condition {number} is broken {moment} the phase ({found} rows): {says}"
-                ));
-            }
-        }
-        self.after = Some(after);
-        Ok(())
-    }
-
-    fn order_entry(
-        &self,
-        tpcc: &Tpcc,
-        entered: Entered,
-        storage_told_by: Option<String>,
-    ) -> anyhow::Result<ledger::OrderEntry> {
-        let scale = scale_of(tpcc)?;
-        let asked = [("before", &self.before), ("after", &self.after)];
-        let conditions = asked
-            .into_iter()
-            .filter_map(|(moment, broken)| Some(rows::conditions(moment, broken.as_ref()?)))
-            .flatten()
-            .collect();
-        Ok(ledger::OrderEntry {
-            users: tpcc.users_most(),
-            warehouses: tpcc.warehouses,
-            items: scale.items,
-            customers: scale.customers,
-            isolation: self.database().map_or("", |database| database.isolation()).to_string(),
-            arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
-            pauses: tpcc.think_time,
-            home: match tpcc.home {
-                plan::Home::Fixed => "own warehouse",
-                plan::Home::Any => "any warehouse",
-            }
-            .to_string(),
-            storage_told_by,
-            transactions: entered.transactions(),
-            conditions,
-            waits: entered.waits()?,
-            steps: entered.load_steps(),
-        })
     }
 }
 

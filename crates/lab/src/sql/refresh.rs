@@ -12,7 +12,7 @@ use plan::Tpch;
 use workloads::Outcome;
 
 /// What is going to be inserted and deleted, and what the tables held before.
-pub(super) struct Refreshing {
+pub(crate) struct Refreshing {
     sets: Vec<RefreshSet>,
     before: Vec<Held>,
 }
@@ -20,13 +20,13 @@ pub(super) struct Refreshing {
 impl Refreshing {
     /// `None`: the phase has none.
     pub(super) fn prepare(
-        tpch: Option<&Tpch>,
+        tpch: &Tpch,
         generator: &Generator<'_>,
         sql: &mut dyn Sql,
     ) -> anyhow::Result<Option<Refreshing>> {
-        let Some(tpch) = tpch.filter(|tpch| tpch.refresh > 0) else {
+        if tpch.refresh == 0 {
             return Ok(None);
-        };
+        }
         let scale = Scale::new(tpch.scale)?;
         let sets = (0..tpch.refresh).map(|set| RefreshSet::of(generator, scale, set));
         Ok(Some(Refreshing {

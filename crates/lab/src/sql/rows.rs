@@ -7,7 +7,7 @@ use crate::record;
 use databases::bulk::BulkResult;
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
 use databases::sqlite::LockWait;
-use ledger::{BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, TransactionRow, WaitRow};
+use ledger::{AskedAt, BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, TransactionRow, WaitRow};
 use workloads::Outcome;
 
 /// The database's own counts.
@@ -30,9 +30,9 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
 }
 
 /// All conditions at one moment, those that hold too.
-pub(super) fn conditions(moment: &str, broken: &[(u8, u64)]) -> Vec<ConditionRow> {
+pub(super) fn conditions(moment: AskedAt, broken: &[(u8, u64)]) -> Vec<ConditionRow> {
     let row = |condition: &databases::order_entry::Condition| ConditionRow {
-        moment: moment.to_string(),
+        moment,
         condition: u32::from(condition.number),
         says: condition.says.to_string(),
         found: broken

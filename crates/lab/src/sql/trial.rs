@@ -5,6 +5,7 @@
 
 use super::contract::{Sql, Tables, Trial, company};
 use super::generator::Generator;
+use super::works::Conditions;
 use super::{cuts, kinds, phase, questions};
 use crate::condition::Condition;
 use crate::host::devices::Devices;
@@ -85,7 +86,9 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let mut asked = None;
     for (ordinal, phase) in study.phases.iter().enumerate() {
         signals::check(turn.cancel)?;
-        if let (Some(_), Some(scale), None) = (phase.kind.tpcc(), &company, &asked) {
+        let work = crate::kinds::of(&phase.kind).in_sql();
+        let has_conditions = work.is_some_and(|work| work.has_conditions());
+        if let (true, Some(scale), None) = (has_conditions, &company, &asked) {
             around.doing(phase, " · asking the conditions");
             asked = Some(sql.broken(scale)?);
         }
@@ -104,12 +107,14 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             around: &around,
             phase,
             ordinal,
-            company,
-            before: asked.take(),
-            after: None,
+            conditions: Conditions {
+                company,
+                before: asked.take(),
+                after: None,
+            },
         };
         let after = around.recorded(ledger, ordinal, || work.run(sql, &mut host))?;
-        asked = work.after;
+        asked = work.conditions.after;
         if after == After::Full {
             return Ok(After::Full);
         }

@@ -76,21 +76,14 @@ committed_words! {
 /// One consistency condition, asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionRow {
-    /// A word of [`AskedAt`].
-    pub moment: String,
+    /// When.
+    pub moment: AskedAt,
     /// Its number in the published description, 1 to 12.
     pub condition: u32,
     /// What it asks, in words.
     pub says: String,
     /// Rows that break it; 0: it holds.
     pub found: u64,
-}
-
-impl ConditionRow {
-    /// When it was asked; `None`: a word that this version does not know.
-    pub fn asked_at(&self) -> Option<AskedAt> {
-        AskedAt::from_word(&self.moment)
-    }
 }
 
 /// Waits that are part of the service: for a lock, for the one writer.

@@ -39,8 +39,8 @@ pub struct FileServing {
     pub warm_up_ns: u64,
     /// The response at which the ramp ends; `None`: it has no limit.
     pub limit_ns: Option<u64>,
-    /// Of which response: a word of [`LimitOf`].
-    pub limit_of: String,
+    /// Of which response.
+    pub limit_of: LimitOf,
     /// Of the rate asked for; a point below it ends the ramp.
     pub reached_share: f64,
     /// The points in the order run.
@@ -77,13 +77,6 @@ pub struct PointMeasure {
     pub name: String,
     /// In its unit.
     pub value: f64,
-}
-
-impl FileServing {
-    /// Of which response the limit is; `None`: a word that this version does not know.
-    pub fn limited_response(&self) -> Option<LimitOf> {
-        LimitOf::from_word(&self.limit_of)
-    }
 }
 
 impl PointMeasure {

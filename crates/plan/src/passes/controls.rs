@@ -19,8 +19,11 @@ pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
         if let Some(control) = phase.control.as_ref().filter(|_| is_age) {
             let measured: Vec<&WrittenPhase> = measured(&phases, nth).collect();
             if measured.is_empty() {
-                let message = "a control has nothing to measure: no random work or scan after this ageing is held \
-                               `against` a phase before it";
+                let message = format!(
+                    "a control has nothing to measure: none of the {} after this ageing is held `against` a phase \
+                     before it",
+                    PhaseWord::repeated()
+                );
                 let cure = "say `against = \"...\"` on a phase after the ageing, or take `control` away";
                 findings.add(&control.span, message, cure);
             } else {
@@ -60,7 +63,7 @@ fn measured(phases: &[WrittenPhase], ageing: usize) -> impl Iterator<Item = &Wri
         .take_while(move |phase| kind(phase) != Some(PhaseWord::Age));
     later.filter(move |phase| {
         let held = phase.against.as_ref().is_some_and(|against| is_before(&against.value));
-        held && matches!(kind(phase), Some(PhaseWord::Random | PhaseWord::Scan))
+        held && kind(phase).is_some_and(|kind| kind.row().repeated.is_some())
     })
 }
 

@@ -53,13 +53,14 @@ impl Shown for Scale {
     }
 }
 
-/// How torn pages are survived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TornPages {
-    /// Full page image in the redo log at the first change after a checkpoint.
-    Log,
-    /// Each page is written twice, first to a doublewrite area.
-    Double,
-    /// Trusted to the stack.
-    None,
+words! {
+    /// How torn pages are survived.
+    pub enum TornPages: "a way to survive torn pages" {
+        /// Full page image in the redo log at the first change after a checkpoint.
+        Log = "log",
+        /// Each page is written twice, first to a doublewrite area.
+        Double = "double",
+        /// Trusted to the stack.
+        None = "none",
+    }
 }

@@ -5,6 +5,7 @@
 //! modelled device of which a number is used and not told.
 
 use crate::units::{ByteRate, Bytes, Duration, Share};
+use crate::word::Word;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -23,34 +24,28 @@ pub struct Device {
     pub volatile: Bytes,
 }
 
-/// Kinds of model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeviceModel {
-    /// No times of its own: requests are answered when they are done. For power cuts and faults.
-    Plain,
-    /// A hard disk.
-    Hdd,
-    /// A disk array with caches.
-    Array,
-    /// A provisioned volume.
-    Volume,
-    /// A flash device.
-    Ssd,
-    /// Latencies from a file.
-    Custom,
+words! {
+    /// Kinds of model.
+    pub enum DeviceModel: "a model of a device" {
+        /// No times of its own: requests are answered when they are done. For power cuts and faults.
+        Plain = "plain",
+        /// A hard disk.
+        Hdd = "hdd",
+        /// A disk array with caches.
+        Array = "array",
+        /// A provisioned volume.
+        Volume = "volume",
+        /// A flash device.
+        Ssd = "ssd",
+        /// Latencies from a file.
+        Custom = "custom",
+    }
 }
 
 impl DeviceModel {
     /// As a study writes it.
     pub fn word(self) -> &'static str {
-        match self {
-            DeviceModel::Plain => "plain",
-            DeviceModel::Hdd => "hdd",
-            DeviceModel::Array => "array",
-            DeviceModel::Volume => "volume",
-            DeviceModel::Ssd => "ssd",
-            DeviceModel::Custom => "custom",
-        }
+        Word::word(&self)
     }
 
     /// Whether it knows the end of a request when that comes: a disk does not, and what passes on has no end of its
@@ -58,16 +53,6 @@ impl DeviceModel {
     pub fn knows_ends(self) -> bool {
         !matches!(self, DeviceModel::Plain | DeviceModel::Hdd)
     }
-
-    /// All of them.
-    pub const ALL: [DeviceModel; 6] = [
-        DeviceModel::Plain,
-        DeviceModel::Hdd,
-        DeviceModel::Array,
-        DeviceModel::Volume,
-        DeviceModel::Ssd,
-        DeviceModel::Custom,
-    ];
 }
 
 /// One parameter of a model.
@@ -535,8 +520,8 @@ mod tests {
             }
         }
         for model in DeviceModel::ALL {
-            let named = usual(model);
-            assert!(named.is_empty() || presets().iter().any(|p| p.name == named && p.model == model));
+            let named = usual(*model);
+            assert!(named.is_empty() || presets().iter().any(|p| p.name == named && p.model == *model));
         }
     }
 }

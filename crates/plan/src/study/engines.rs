@@ -4,8 +4,10 @@
 //! (each engine has its own).
 
 use super::files::Files;
+use super::words::EngineWord;
 use crate::shown::{Keys, quoted, table};
 use crate::units::Bytes;
+use crate::word::Word;
 
 /// The database on a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,24 +48,26 @@ fn settings(all: &[(String, String)]) -> String {
     table(all.iter().map(|(name, value)| (quoted(name), quoted(value))))
 }
 
-/// Where a server's settings start from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    /// The server's own.
-    Default,
-    /// For order entry on solid-state storage.
-    Tuned,
+words! {
+    /// Where a server's settings start from.
+    pub enum Preset: "a set of settings" {
+        /// The server's own.
+        Default = "default",
+        /// For order entry on solid-state storage.
+        Tuned = "tuned",
+    }
 }
 
-/// How strictly a server keeps transactions apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Each statement has a picture of its own; rows that are about to be changed are locked.
-    ReadCommitted,
-    /// One picture for a transaction.
-    RepeatableRead,
-    /// As if one ran after the other.
-    Serializable,
+words! {
+    /// How strictly a server keeps transactions apart.
+    pub enum Isolation: "a level of isolation" {
+        /// Each statement has a picture of its own; rows that are about to be changed are locked.
+        ReadCommitted = "read committed",
+        /// One picture for a transaction.
+        RepeatableRead = "repeatable read",
+        /// As if one ran after the other.
+        Serializable = "serializable",
+    }
 }
 
 settled! {
@@ -85,42 +89,45 @@ settled! {
     }
 }
 
-/// How SQLite's transactions become durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Journal {
-    /// A write-ahead log.
-    Wal,
-    /// A rollback journal, deleted at each commit.
-    Delete,
+words! {
+    /// How SQLite's transactions become durable.
+    pub enum Journal: "a journal of SQLite" {
+        /// A write-ahead log.
+        Wal = "wal",
+        /// A rollback journal, deleted at each commit.
+        Delete = "delete",
+    }
 }
 
-/// How tables of decision support come onto a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableLoad {
-    /// Rows are inserted once a run, beside the stacks; their file is copied into each stack.
-    Copy,
-    /// Rows are inserted in each stack.
-    Insert,
+words! {
+    /// How tables of decision support come onto a stack.
+    pub enum TableLoad: "a way to load tables" {
+        /// Rows are inserted once a run, beside the stacks; their file is copied into each stack.
+        Copy = "copy",
+        /// Rows are inserted in each stack.
+        Insert = "insert",
+    }
 }
 
-/// When SQLite syncs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Synchronous {
-    /// With a log only at checkpoints: the last commits may go with the power.
-    Normal,
-    /// At each commit.
-    Full,
-    /// At each commit, and the deletion of a rollback journal too.
-    Extra,
+words! {
+    /// When SQLite syncs.
+    pub enum Synchronous: "a degree of durability of SQLite" {
+        /// At each commit.
+        Full = "full",
+        /// With a log only at checkpoints: the last commits may go with the power.
+        Normal = "normal",
+        /// At each commit, and the deletion of a rollback journal too.
+        Extra = "extra",
+    }
 }
 
 impl Engine {
     /// The word of a study file.
     pub fn word(&self) -> &'static str {
         match self {
-            Engine::Pages => "pages",
-            Engine::Postgres(_) => "postgres",
-            Engine::Sqlite(_) => "sqlite",
+            Engine::Pages => EngineWord::Pages.word(),
+            Engine::Postgres(_) => EngineWord::Postgres.word(),
+            Engine::Sqlite(_) => EngineWord::Sqlite.word(),
             Engine::Files(_) => "files",
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
+use super::words::FaultWord;
 use crate::shown::{Keys, Shown, quoted, table};
 use crate::units::{Bytes, Duration};
+use crate::word::Word;
 use std::fmt;
 
 settled! {
@@ -52,12 +54,13 @@ pub enum FaultKind {
 impl FaultKind {
     /// As a study writes it.
     pub fn word(&self) -> &'static str {
-        match self {
-            FaultKind::Error { .. } => "error",
-            FaultKind::Corrupt { .. } => "corrupt",
-            FaultKind::Vanish => "vanish",
-            FaultKind::Slow { .. } => "slow",
-        }
+        let word = match self {
+            FaultKind::Error { .. } => FaultWord::Error,
+            FaultKind::Corrupt { .. } => FaultWord::Corrupt,
+            FaultKind::Vanish => FaultWord::Vanish,
+            FaultKind::Slow { .. } => FaultWord::Slow,
+        };
+        word.word()
     }
 
     /// Its own keys with their values.

@@ -5,6 +5,7 @@
 
 use crate::options::{Given, Tool, arguments, mount_words};
 use crate::shown::{Keys, strings};
+use crate::word::Word;
 
 /// A file system, made new on the LUNs of a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,15 +44,16 @@ settled! {
     }
 }
 
-/// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BtrfsProfile {
-    /// One copy, no stripes.
-    Single,
-    /// Striped.
-    Raid0,
-    /// Two copies.
-    Raid1,
+words! {
+    /// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
+    pub enum BtrfsProfile: "a data profile" {
+        /// One copy, no stripes.
+        Single = "single",
+        /// Striped.
+        Raid0 = "raid0",
+        /// Two copies.
+        Raid1 = "raid1",
+    }
 }
 
 /// What is the same for every stack of one file system.
@@ -162,11 +164,13 @@ impl FileSystem {
     /// The fewest LUNs that it takes, with the word of what asks for them.
     pub fn least_luns(&self) -> (usize, &'static str) {
         match &self.kind {
-            FileSystemKind::Btrfs(btrfs) => match btrfs.profile {
-                BtrfsProfile::Single => (1, "single"),
-                BtrfsProfile::Raid0 => (2, "raid0"),
-                BtrfsProfile::Raid1 => (2, "raid1"),
-            },
+            FileSystemKind::Btrfs(btrfs) => {
+                let least = match btrfs.profile {
+                    BtrfsProfile::Single => 1,
+                    BtrfsProfile::Raid0 | BtrfsProfile::Raid1 => 2,
+                };
+                (least, btrfs.profile.word())
+            }
             _ => (1, ""),
         }
     }

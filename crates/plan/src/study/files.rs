@@ -30,22 +30,24 @@ impl Files {
     }
 }
 
-/// What the users of files speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// System calls on the mounted file system.
-    Posix,
-    /// NFS version 3 over TCP.
-    Nfs3,
+words! {
+    /// What the users of files speak.
+    pub enum Protocol: "a protocol" {
+        /// System calls on the mounted file system.
+        Posix = "posix",
+        /// NFS version 3 over TCP.
+        Nfs3 = "nfs3",
+    }
 }
 
-/// A server of files that we start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileServer {
-    /// nfs-ganesha, in user space.
-    Ganesha,
-    /// The kernel's own.
-    Kernel,
+words! {
+    /// A server of files that we start.
+    pub enum FileServer: "a server of files" {
+        /// nfs-ganesha, in user space.
+        Ganesha = "ganesha",
+        /// The kernel's own.
+        Kernel = "kernel",
+    }
 }
 
 impl FileServer {

@@ -13,11 +13,12 @@ settled! {
     }
 }
 
-/// What an instance is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
-    /// A process of its own on this host.
-    Processes,
-    /// A process on a host of its own, each a rank of MPI; the first is on the host of the run.
-    Mpi,
+words! {
+    /// What an instance is.
+    pub enum Via: "a way to make instances" {
+        /// A process of its own on this host.
+        Processes = "processes",
+        /// A process on a host of its own, each a rank of MPI; the first is on the host of the run.
+        Mpi = "mpi",
+    }
 }

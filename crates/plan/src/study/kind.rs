@@ -4,19 +4,17 @@
 //! default here, the compiler asks for.
 
 use super::random::Random;
+use super::words::PhaseWord;
 use crate::shown::Keys;
 use crate::units::Duration;
 
 /// A kind of phase, with what a study asks of it.
 pub(crate) trait Kind {
-    /// As a study writes it.
-    fn word(&self) -> &'static str;
+    /// What a study calls it.
+    fn kind(&self) -> PhaseWord;
 
     /// Its own keys with their values.
     fn own_keys(&self) -> Keys;
-
-    /// Which databases run it.
-    fn engines(&self) -> Engines;
 
     /// What ends it.
     fn ends(&self) -> Ends;
@@ -91,6 +89,14 @@ pub(crate) trait Kind {
     }
 }
 
+/// What holds for all phases of a kind, whatever a study asks of them.
+pub(crate) struct KindRow {
+    /// Which databases run it.
+    pub(crate) engines: Engines,
+    /// What a sentence calls such phases, if an ageing may have them after each pass, and its control measures them.
+    pub(crate) repeated: Option<&'static str>,
+}
+
 /// Which databases run a kind of phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engines {
@@ -123,12 +129,8 @@ pub(crate) const NO_END: Told = (
     "write how long it runs: time = \"60s\"",
 );
 
-/// For kinds that are over when all is done.
-pub(crate) const OWN_END: Told = (
-    "this phase ends when its work is done",
-    "remove `time`: an ageing ends with the last page, a copy with the last byte, \
-     a rebalance `after` the last extent, a bulk load with the last row",
-);
+/// Of kinds that are over when all is done; each says for itself when that is.
+pub(crate) const OWN_END: &str = "this phase ends when its work is done";
 
 /// Whether a phase is compared between stacks.
 pub(crate) enum Ranking {
@@ -149,6 +151,13 @@ pub struct InFlight {
     pub each: u32,
     /// It moves data from end to end; else its requests go anywhere.
     pub is_in_order: bool,
+}
+
+impl Engines {
+    /// Whether databases that take SQL are among them.
+    pub(crate) fn has_sql(self) -> bool {
+        matches!(self, Engines::Sql | Engines::All)
+    }
 }
 
 impl InFlight {

@@ -18,6 +18,7 @@ mod phase;
 mod random;
 mod stack;
 mod volume;
+mod words;
 mod zfs;
 
 pub use cost::Cost;
@@ -40,6 +41,7 @@ pub use random::{Hotspot, Random, RedoStress};
 pub(crate) use stack::WEAKER;
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use volume::{Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
+pub(crate) use words::{EngineWord, FaultWord, PhaseWord, RunWord, StackWord, VolumeTop};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 use crate::units::{Bytes, Duration, Share};
@@ -161,24 +163,26 @@ pub struct SlobRow {
     pub why: String,
 }
 
-/// How I/O is issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IoMethod {
-    /// Measured before the first block.
-    Auto,
-    /// io_uring.
-    Ring,
-    /// `pread`/`pwrite`, one at a time a worker.
-    Pread,
+words! {
+    /// How I/O is issued.
+    pub enum IoMethod: "an I/O method" {
+        /// Measured before the first block.
+        Auto = "auto",
+        /// io_uring.
+        Ring = "ring",
+        /// `pread`/`pwrite`, one at a time a worker.
+        Pread = "pread",
+    }
 }
 
-/// How the stacks of a block take turns, as the study says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schedule {
-    /// What [`Study::turns`] finds fit.
-    Auto,
-    /// One after the other, each through all phases.
-    Whole,
-    /// Side by side: in each phase stint after stint, in mirrored pairs of rounds.
-    Abba,
+words! {
+    /// How the stacks of a block take turns, as the study says it.
+    pub enum Schedule: "a schedule" {
+        /// What [`Study::turns`] finds fit.
+        Auto = "auto",
+        /// One after the other, each through all phases.
+        Whole = "whole",
+        /// Side by side: in each phase stint after stint, in mirrored pairs of rounds.
+        Abba = "abba",
+    }
 }

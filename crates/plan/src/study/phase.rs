@@ -9,6 +9,7 @@ use super::kinds::{End, PhaseKind};
 use super::random::Random;
 use crate::shown::{Keys, Shown, list, quoted};
 use crate::units::Duration;
+use crate::word::Word;
 
 settled! {
     /// One phase.
@@ -57,7 +58,7 @@ fn faults(all: &[DeviceFault]) -> Option<String> {
 impl PhaseKind {
     /// As a study writes it.
     pub fn word(&self) -> &'static str {
-        self.own().word()
+        self.own().kind().word()
     }
 
     /// Whether it may end by time.
@@ -67,7 +68,7 @@ impl PhaseKind {
 
     /// Which databases run it.
     pub fn engines(&self) -> Engines {
-        self.own().engines()
+        self.own().kind().row().engines
     }
 
     /// SLOB's work, alone, beside a change of the disk group, or until it is ended.

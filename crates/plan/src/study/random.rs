@@ -59,11 +59,12 @@ impl Shown for Hotspot {
     }
 }
 
-/// SLOB's REDO_STRESS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedoStress {
-    /// 2 columns.
-    Lite,
-    /// 19 columns.
-    Heavy,
+words! {
+    /// SLOB's REDO_STRESS.
+    pub enum RedoStress: "a degree of redo stress" {
+        /// 2 columns.
+        Lite = "lite",
+        /// 19 columns.
+        Heavy = "heavy",
+    }
 }

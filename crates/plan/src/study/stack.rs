@@ -40,13 +40,14 @@ impl Stack {
     }
 }
 
-/// Through or around the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// `O_DIRECT`.
-    Direct,
-    /// Page cache and `fdatasync`.
-    Buffered,
+words! {
+    /// Through or around the page cache.
+    pub enum Access: "a way of access" {
+        /// `O_DIRECT`.
+        Direct = "direct",
+        /// Page cache and `fdatasync`.
+        Buffered = "buffered",
+    }
 }
 
 /// What works without a model, and is told to whoever asked for a power cut.
@@ -316,15 +317,16 @@ settled! {
     }
 }
 
-/// Copies that a disk group keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Redundancy {
-    /// One: what lies below protects.
-    External,
-    /// Two.
-    Normal,
-    /// Three.
-    High,
+words! {
+    /// Copies that a disk group keeps.
+    pub enum Redundancy: "a redundancy" {
+        /// One: what lies below protects.
+        External = "external",
+        /// Two.
+        Normal = "normal",
+        /// Three.
+        High = "high",
+    }
 }
 
 impl Redundancy {
@@ -338,13 +340,14 @@ impl Redundancy {
     }
 }
 
-/// How a file's bytes go over the disks of a group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stripe {
-    /// One allocation unit after the other.
-    Coarse,
-    /// 128 KiB after 128 KiB over eight allocation units.
-    Fine,
+words! {
+    /// How a file's bytes go over the disks of a group.
+    pub enum Stripe: "a way of striping" {
+        /// One allocation unit after the other.
+        Coarse = "coarse",
+        /// 128 KiB after 128 KiB over eight allocation units.
+        Fine = "fine",
+    }
 }
 
 settled! {

@@ -6,6 +6,7 @@
 use super::file_system::FileSystem;
 use crate::shown::{Keys, Shown, quoted};
 use crate::units::Bytes;
+use crate::word::Word;
 
 /// A volume on the LUNs of a stack, made new; the redo log's LUNs get one of the same kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,35 +47,38 @@ settled! {
     }
 }
 
-/// How a logical volume lies on its LUNs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LvmLayout {
-    /// One LUN after the other.
-    Linear,
-    /// Across all LUNs.
-    Striped,
-    /// Two copies.
-    Raid1,
+words! {
+    /// How a logical volume lies on its LUNs.
+    pub enum LvmLayout: "a layout of LVM" {
+        /// One LUN after the other.
+        Linear = "linear",
+        /// Across all LUNs.
+        Striped = "striped",
+        /// Two copies.
+        Raid1 = "raid1",
+    }
 }
 
-/// A snapshot that stands while the phases work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Snapshot {
-    /// None.
-    None,
-    /// What is overwritten is copied before.
-    Cow,
-    /// What is overwritten stays, the new goes elsewhere in the pool.
-    Thin,
+words! {
+    /// A snapshot that stands while the phases work.
+    pub enum Snapshot: "a kind of snapshot" {
+        /// None.
+        None = "none",
+        /// What is overwritten is copied before.
+        Cow = "cow",
+        /// What is overwritten stays, the new goes elsewhere in the pool.
+        Thin = "thin",
+    }
 }
 
-/// How the copies of a mirror become the same when it is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resync {
-    /// They are copied, and the study waits for it.
-    Wait,
-    /// They are taken to be the same: nothing is read there before it is written.
-    Assume,
+words! {
+    /// How the copies of a mirror become the same when it is made.
+    pub enum Resync: "a way to make copies the same" {
+        /// They are copied, and the study waits for it.
+        Wait = "wait",
+        /// They are taken to be the same: nothing is read there before it is written.
+        Assume = "assume",
+    }
 }
 
 settled! {
@@ -92,17 +96,18 @@ settled! {
     }
 }
 
-/// Levels of software RAID that this version makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MdLevel {
-    /// Striped.
-    Raid0,
-    /// A copy on each LUN.
-    Raid1,
-    /// Two copies, striped.
-    Raid10,
-    /// Striped, with parity.
-    Raid5,
+words! {
+    /// Levels of software RAID that this version makes.
+    pub enum MdLevel: "a level of RAID" {
+        /// Striped.
+        Raid0 = "raid0",
+        /// A copy on each LUN.
+        Raid1 = "raid1",
+        /// Two copies, striped.
+        Raid10 = "raid10",
+        /// Striped, with parity.
+        Raid5 = "raid5",
+    }
 }
 
 impl Volume {
@@ -139,17 +144,20 @@ impl Volume {
     /// The fewest LUNs that it takes, with the word of what asks for them.
     pub fn least_luns(&self) -> (usize, &'static str) {
         match &self.manager {
-            Manager::Lvm(lvm) => match lvm.layout {
-                LvmLayout::Linear => (1, "linear"),
-                LvmLayout::Striped => (2, "striped"),
-                LvmLayout::Raid1 => (2, "raid1"),
-            },
-            Manager::Md(md) => match md.level {
-                MdLevel::Raid0 => (2, "raid0"),
-                MdLevel::Raid1 => (2, "raid1"),
-                MdLevel::Raid10 => (2, "raid10"),
-                MdLevel::Raid5 => (3, "raid5"),
-            },
+            Manager::Lvm(lvm) => {
+                let least = match lvm.layout {
+                    LvmLayout::Linear => 1,
+                    LvmLayout::Striped | LvmLayout::Raid1 => 2,
+                };
+                (least, lvm.layout.word())
+            }
+            Manager::Md(md) => {
+                let least = match md.level {
+                    MdLevel::Raid0 | MdLevel::Raid1 | MdLevel::Raid10 => 2,
+                    MdLevel::Raid5 => 3,
+                };
+                (least, md.level.word())
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::shown::quoted;
 use crate::units::Bytes;
+use crate::word::Word;
 
 /// The largest record before pool feature `large_blocks`.
 const RECORD_MOST_FUSE: u64 = 128 << 10;
@@ -54,15 +55,16 @@ settled! {
     }
 }
 
-/// How OpenZFS is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZfsWay {
-    /// The kernel's module.
-    Kernel,
-    /// Its library in a process of our own.
-    Userspace,
-    /// zfs-fuse, of pool version 23.
-    Fuse,
+words! {
+    /// How OpenZFS is reached.
+    pub enum ZfsWay: "a way to OpenZFS" {
+        /// Its library in a process of our own.
+        Userspace = "userspace",
+        /// The kernel's module.
+        Kernel = "kernel",
+        /// zfs-fuse, of pool version 23.
+        Fuse = "fuse",
+    }
 }
 
 /// A key whose value a way does not have.
@@ -82,11 +84,7 @@ impl ZfsWay {
 
     /// As a study writes it.
     pub fn word(self) -> &'static str {
-        match self {
-            ZfsWay::Kernel => "kernel",
-            ZfsWay::Userspace => "userspace",
-            ZfsWay::Fuse => "fuse",
-        }
+        Word::word(&self)
     }
 
     /// Whether it has files, which databases in SQL need.
@@ -163,31 +161,34 @@ impl Zfs {
     }
 }
 
-/// Values for what a study does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZfsPreset {
-    /// OpenZFS's own.
-    Default,
-    /// What OpenZFS's documentation advises for a database with its own cache.
-    Tuned,
+words! {
+    /// Values for what a study does not say.
+    pub enum ZfsPreset: "a preset" {
+        /// OpenZFS's own.
+        Default = "default",
+        /// What OpenZFS's documentation advises for a database with its own cache.
+        Tuned = "tuned",
+    }
 }
 
-/// How a pool keeps its data on several LUNs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vdevs {
-    /// Each block on one LUN.
-    Stripe,
-    /// Each block on all LUNs.
-    Mirror,
-    /// One parity over all LUNs.
-    Raidz1,
+words! {
+    /// How a pool keeps its data on several LUNs.
+    pub enum Vdevs: "a way to keep data on vdevs" {
+        /// Each block on one LUN.
+        Stripe = "stripe",
+        /// Each block on all LUNs.
+        Mirror = "mirror",
+        /// One parity over all LUNs.
+        Raidz1 = "raidz1",
+    }
 }
 
-/// What the LUN set of the redo log is to a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedoAs {
-    /// A pool of its own, with the redo log's dataset.
-    Pool,
-    /// The log device of the data's pool, in which the redo log's dataset is too.
-    Log,
+words! {
+    /// What the LUN set of the redo log is to a pool.
+    pub enum RedoAs: "a use of redo LUNs" {
+        /// A pool of its own, with the redo log's dataset.
+        Pool = "pool",
+        /// The log device of the data's pool, in which the redo log's dataset is too.
+        Log = "log",
+    }
 }

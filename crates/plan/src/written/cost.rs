@@ -4,8 +4,9 @@
 //! for the price of one that it has.
 
 use super::section::Section;
-use super::value::{At, EngineWord, Refusal, Written, type_of};
+use super::value::{At, Refusal, Written, type_of};
 use crate::error::{Findings, Span};
+use crate::study::EngineWord;
 use toml::de::DeValue;
 
 /// A price each, by stack.

@@ -2,8 +2,8 @@
 //!
 //! Takes a section; gives its keys. Prevents: two readers of the same keys.
 
-use super::value::{At, EngineWord, Refusal, Written, type_of};
-use crate::study::{Isolation, Journal, Preset, Synchronous, TableLoad};
+use super::value::{At, Refusal, Written, type_of};
+use crate::study::{EngineWord, Isolation, Journal, Preset, Synchronous, TableLoad};
 use crate::units::Bytes;
 use toml::Spanned;
 use toml::de::DeValue;

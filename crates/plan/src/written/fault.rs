@@ -3,8 +3,9 @@
 //! Takes the phase's section; gives the values with their places. Prevents: a fault that is misspelt and never happens.
 
 use super::section::Section;
-use super::value::{At, FaultWord};
+use super::value::At;
 use crate::error::{Findings, Span};
+use crate::study::FaultWord;
 use crate::units::{Bytes, Duration};
 use toml::de::DeValue;
 

@@ -3,9 +3,8 @@
 //! Prevents: instances of which nobody says where they are.
 
 use super::section::Section;
-use super::value::EngineWord;
 use crate::error::{Findings, Span};
-use crate::study::Via;
+use crate::study::{EngineWord, Via};
 
 written! {
     /// `[instances]`.

@@ -20,6 +20,7 @@ mod volume;
 mod zfs;
 
 pub(crate) use crate::nearest::nearest;
+pub(crate) use crate::study::{EngineWord, FaultWord, PhaseWord, RunWord, StackWord, VolumeTop};
 pub(crate) use cost::WrittenCost;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::{SHARED_BUFFERS, SQLITE_CACHE, WrittenEngine};
@@ -30,10 +31,7 @@ pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use said::{Limits, Said, Spans, default_words};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
-pub(crate) use value::{
-    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, RunWord, StackWord, VolumeTop, Word,
-    Written,
-};
+pub(crate) use value::{At, Listed, Numbers, Options, Overwrite, Word, Written};
 pub(crate) use volume::WrittenVolume;
 pub(crate) use zfs::{TUNED, WrittenZfs};
 

@@ -6,9 +6,11 @@
 use super::fault::{WrittenFault, read as read_faults};
 use super::files::{Load, Mixed, SizesOf};
 use super::section::Section;
-use super::value::{At, Numbers, PhaseWord, RunWord, Word};
+use super::value::{At, Numbers, Word};
 use crate::error::{Findings, Span};
-use crate::study::{Company, FileArrival, FileMix, FileSteps, Home, Limit, LimitOf, RedoStress, TpchText};
+use crate::study::{
+    Company, FileArrival, FileMix, FileSteps, Home, Limit, LimitOf, PhaseWord, RedoStress, RunWord, TpchText,
+};
 use crate::units::{Bytes, Duration, Rate, Share};
 use toml::de::DeValue;
 

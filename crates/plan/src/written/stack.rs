@@ -5,12 +5,12 @@
 
 use super::engine::{self, WrittenEngine};
 use super::section::Section;
-use super::value::{At, Options, StackWord, Word};
+use super::value::{At, Options, Word};
 use super::volume::WrittenVolume;
 use super::zfs::WrittenZfs;
 use crate::error::{Findings, Span};
 use crate::key::Key;
-use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
+use crate::study::{Access, BtrfsProfile, Redundancy, StackWord, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use toml::de::DeValue;
 

@@ -5,11 +5,7 @@
 
 use crate::error::Span;
 use crate::shown::Shown;
-use crate::study::{
-    Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
-    Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
-    Snapshot, Stripe, Synchronous, TableLoad, TornPages, TpchText, Vdevs, Via, ZfsPreset, ZfsWay,
-};
+use crate::study::Scale;
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
 use toml::Spanned;
@@ -332,33 +328,15 @@ impl Written for Overwrite {
     }
 }
 
-/// Gives a type whose values are words its words, once, for reading and for printing.
-macro_rules! words {
-    ($type:ty, $what:literal, $($word:literal => $value:expr),+ $(,)?) => {
-        impl Written for $type {
-            const WHAT: &'static str = $what;
-            const TYPE: &'static str = "word";
-            const EXAMPLE: &'static str = first_word(&[$(concat!("\"", $word, "\"")),+]);
-            fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
-                let text = value.as_str().ok_or(Refusal::Type)?;
-                match text.to_ascii_lowercase().as_str() {
-                    $($word => Ok($value),)+
-                    _ => Err(unknown_word(text, $what, <Self as Word>::WORDS)),
-                }
-            }
-        }
-        impl Word for $type {
-            const WORDS: &'static [&'static str] = &[$($word),+];
-            fn word(&self) -> &'static str {
-                $(if *self == $value { return $word; })+
-                unreachable!("each value has its word")
-            }
-        }
-    };
-}
-
-const fn first_word(words: &[&'static str]) -> &'static str {
-    words[0]
+/// A type whose values are words is read by its list.
+impl<W: Word> Written for W {
+    const WHAT: &'static str = W::WHAT;
+    const TYPE: &'static str = "word";
+    const EXAMPLE: &'static str = W::EXAMPLE;
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        let text = value.as_str().ok_or(Refusal::Type)?;
+        W::of_word(&text.to_ascii_lowercase()).ok_or_else(|| unknown_word(text, W::WHAT, W::WORDS))
+    }
 }
 
 fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
@@ -371,158 +349,3 @@ fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
         cure,
     }
 }
-
-words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
-words!(Schedule, "a schedule", "auto" => Schedule::Auto, "whole" => Schedule::Whole, "abba" => Schedule::Abba);
-words!(Via, "a way to make instances", "processes" => Via::Processes, "mpi" => Via::Mpi);
-words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
-words!(Redundancy, "a redundancy",
-    "external" => Redundancy::External, "normal" => Redundancy::Normal, "high" => Redundancy::High);
-
-words!(Stripe, "a way of striping", "coarse" => Stripe::Coarse, "fine" => Stripe::Fine);
-
-words!(BtrfsProfile, "a data profile",
-    "single" => BtrfsProfile::Single, "raid0" => BtrfsProfile::Raid0, "raid1" => BtrfsProfile::Raid1);
-words!(TornPages, "a way to survive torn pages",
-    "log" => TornPages::Log, "double" => TornPages::Double, "none" => TornPages::None);
-words!(EngineWord, "a database engine",
-    "pages" => EngineWord::Pages, "postgres" => EngineWord::Postgres, "sqlite" => EngineWord::Sqlite);
-words!(Preset, "a set of settings", "default" => Preset::Default, "tuned" => Preset::Tuned);
-words!(Isolation, "a level of isolation", "read committed" => Isolation::ReadCommitted,
-    "repeatable read" => Isolation::RepeatableRead, "serializable" => Isolation::Serializable);
-words!(Journal, "a journal of SQLite", "wal" => Journal::Wal, "delete" => Journal::Delete);
-words!(Synchronous, "a degree of durability of SQLite",
-    "full" => Synchronous::Full, "normal" => Synchronous::Normal, "extra" => Synchronous::Extra);
-words!(TableLoad, "a way to load tables", "copy" => TableLoad::Copy, "insert" => TableLoad::Insert);
-words!(Company, "a size of company", "full" => Company::Full, "reduced" => Company::Reduced);
-words!(Home, "where a user works", "fixed" => Home::Fixed, "any" => Home::Any);
-words!(Protocol, "a protocol", "posix" => Protocol::Posix, "nfs3" => Protocol::Nfs3);
-words!(FileServer, "a server of files", "ganesha" => FileServer::Ganesha, "kernel" => FileServer::Kernel);
-words!(FileMix, "a mix of calls",
-    "sfs97" => FileMix::Sfs97, "sfs93" => FileMix::Sfs93, "build" => FileMix::Build);
-words!(FileSteps, "a work in steps", "fileserver" => FileSteps::Fileserver, "varmail" => FileSteps::Varmail,
-    "webserver" => FileSteps::Webserver);
-words!(LimitOf, "a figure of response", "mean" => LimitOf::Mean, "p99" => LimitOf::P99);
-words!(FileArrival, "an arrival", "poisson" => FileArrival::Poisson, "fixed" => FileArrival::Fixed);
-words!(RunWord, "a run of decision support", "power" => RunWord::Power, "throughput" => RunWord::Throughput);
-words!(TpchText, "a way to write questions", "grouped" => TpchText::Grouped, "nested" => TpchText::Nested);
-words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
-
-words!(ZfsWay, "a way to OpenZFS",
-    "userspace" => ZfsWay::Userspace, "kernel" => ZfsWay::Kernel, "fuse" => ZfsWay::Fuse);
-words!(ZfsPreset, "a preset", "default" => ZfsPreset::Default, "tuned" => ZfsPreset::Tuned);
-words!(Vdevs, "a way to keep data on vdevs",
-    "stripe" => Vdevs::Stripe, "mirror" => Vdevs::Mirror, "raidz1" => Vdevs::Raidz1);
-words!(RedoAs, "a use of redo LUNs", "pool" => RedoAs::Pool, "log" => RedoAs::Log);
-
-words!(LvmLayout, "a layout of LVM", "linear" => LvmLayout::Linear, "striped" => LvmLayout::Striped,
-    "raid1" => LvmLayout::Raid1);
-words!(Snapshot, "a kind of snapshot",
-    "none" => Snapshot::None, "cow" => Snapshot::Cow, "thin" => Snapshot::Thin);
-words!(MdLevel, "a level of RAID", "raid0" => MdLevel::Raid0, "raid1" => MdLevel::Raid1,
-    "raid10" => MdLevel::Raid10, "raid5" => MdLevel::Raid5);
-words!(Resync, "a way to make copies the same", "wait" => Resync::Wait, "assume" => Resync::Assume);
-
-/// `fs` of a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VolumeTop {
-    Ext4,
-    Xfs,
-    None,
-}
-
-words!(VolumeTop, "a file system of a volume",
-    "ext4" => VolumeTop::Ext4, "xfs" => VolumeTop::Xfs, "none" => VolumeTop::None);
-
-/// `kind` of a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StackWord {
-    Directory,
-    Raw,
-    Ext3,
-    Ext4,
-    Xfs,
-    Btrfs,
-    Diskgroup,
-    Lvm,
-    Md,
-    Server,
-    Zfs,
-    Model,
-}
-
-words!(StackWord, "a kind of stack",
-    "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext3" => StackWord::Ext3, "ext4" => StackWord::Ext4,
-    "xfs" => StackWord::Xfs, "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "lvm" => StackWord::Lvm,
-    "md" => StackWord::Md, "zfs" => StackWord::Zfs,
-    "server" => StackWord::Server, "model" => StackWord::Model);
-
-/// `engine` of a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EngineWord {
-    Pages,
-    Postgres,
-    Sqlite,
-}
-
-/// `run` of decision support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunWord {
-    Power,
-    Throughput,
-}
-
-/// Declares the words of `kind` of a phase, a row each.
-macro_rules! phase_words {
-    ($($kind:ident = $word:literal,)*) => {
-        /// `kind` of a phase.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum PhaseWord {
-            $($kind,)*
-        }
-
-        words!(PhaseWord, "a kind of phase", $($word => PhaseWord::$kind),*);
-
-        impl PhaseWord {
-            /// All of them.
-            pub(crate) const ALL: &'static [PhaseWord] = &[$(PhaseWord::$kind),*];
-
-            /// The table of its own keys in docs/study.md.
-            pub(crate) fn table(self) -> &'static str {
-                match self {
-                    $(PhaseWord::$kind => concat!("phase ", $word),)*
-                }
-            }
-        }
-    };
-}
-
-phase_words! {
-    Random = "random",
-    Scan = "scan",
-    Age = "age",
-    Redo = "redo",
-    Copy = "copy",
-    Rebalance = "rebalance",
-    Tpcc = "tpcc",
-    Tpch = "tpch",
-    Bulk = "bulk",
-    PowerCut = "power_cut",
-    Kill = "kill",
-    Files = "files",
-}
-
-words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
-    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume,
-    "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
-/// `kind` of a fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FaultWord {
-    Error,
-    Corrupt,
-    Vanish,
-    Slow,
-}
-
-words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => FaultWord::Slow,
-    "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);

@@ -1,8 +1,7 @@
 //! The keys of stacks of kind `lvm` and `md` as written.
 
-use super::value::StackWord::{self, Lvm, Md};
-use super::value::VolumeTop;
-use crate::study::{LvmLayout, MdLevel, Resync, Snapshot};
+use crate::study::StackWord::{self, Lvm, Md};
+use crate::study::{LvmLayout, MdLevel, Resync, Snapshot, VolumeTop};
 use crate::units::Bytes;
 
 written! {

@@ -1,7 +1,6 @@
 //! The keys of a stack of kind `zfs` as written.
 
-use super::value::StackWord;
-use crate::study::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
+use crate::study::{RedoAs, StackWord, Vdevs, ZfsPreset, ZfsWay};
 use crate::units::Bytes;
 
 /// What OpenZFS's documentation (Performance and Tuning, Workload Tuning) advises for databases with a cache of their

@@ -218,10 +218,10 @@ impl Conditions {
         let mut found = Conditions::default();
         for run in runs {
             for one in run.orders.iter().flat_map(|orders| &orders.conditions) {
-                match one.asked_at() {
-                    Some(AskedAt::Before) => found.asked_before += 1,
-                    Some(AskedAt::After) => found.asked_after += 1,
-                    Some(AskedAt::AfterCrash) | None => found.asked_after_crash += 1,
+                match one.moment {
+                    AskedAt::Before => found.asked_before += 1,
+                    AskedAt::After => found.asked_after += 1,
+                    AskedAt::AfterCrash => found.asked_after_crash += 1,
                 }
                 if one.found > 0 {
                     let words = broken(one);
@@ -236,10 +236,10 @@ impl Conditions {
 }
 
 fn broken(one: &ledger::ConditionRow) -> String {
-    let moment = match one.asked_at() {
-        Some(AskedAt::Before) => "before it",
-        Some(AskedAt::After) => "after it",
-        Some(AskedAt::AfterCrash) | None => "after a crash",
+    let moment = match one.moment {
+        AskedAt::Before => "before it",
+        AskedAt::After => "after it",
+        AskedAt::AfterCrash => "after a crash",
     };
     format!(
         "consistency condition {} ({}) does not hold {moment}: {} rows break it",

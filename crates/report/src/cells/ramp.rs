@@ -127,9 +127,9 @@ impl PointOfRun {
         let (mean_ns, p99_ns) = (response.mean(), response.value_at_quantile(0.99) as f64);
         let served_ns = service.as_ref().map_or(mean_ns, |all| all.mean());
         let served_p99_ns = service.map_or(p99_ns, |all| all.value_at_quantile(0.99) as f64);
-        let (limited_ns, limited_sent_ns) = match serving.limited_response() {
-            Some(LimitOf::P99) => (p99_ns, served_p99_ns),
-            Some(LimitOf::Mean) | None => (mean_ns, served_ns),
+        let (limited_ns, limited_sent_ns) = match serving.limit_of {
+            LimitOf::P99 => (p99_ns, served_p99_ns),
+            LimitOf::Mean => (mean_ns, served_ns),
         };
         let done_per_s = point.in_time as f64 / seconds;
         // Arrivals are drawn: a point is held to what fell due, not to the rate that was asked.
@@ -241,7 +241,7 @@ mod tests {
             transfer_bytes: 8192,
             warm_up_ns: 0,
             limit_ns,
-            limit_of: "mean".into(),
+            limit_of: LimitOf::Mean,
             reached_share: 0.95,
             points: Vec::new(),
         }

@@ -149,7 +149,7 @@ impl ServingFigures {
             sessions: first.sessions,
             connections: first.connections,
             limit_ns: first.limit_ns.map(|ns| ns as f64),
-            limit_of: first.limit_of.clone(),
+            limit_of: first.limit_of.as_str().to_string(),
             points: points(&ramps),
             blocks_at_least: ramps.iter().filter(at_least).count() as u32,
             blocks_below: ramps.iter().filter(is_below).count() as u32,

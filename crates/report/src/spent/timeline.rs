@@ -199,7 +199,7 @@ mod tests {
             transfer_bytes: 8192,
             warm_up_ns: SECOND,
             limit_ns: None,
-            limit_of: "mean".into(),
+            limit_of: ledger::LimitOf::Mean,
             reached_share: 0.95,
             points,
         };

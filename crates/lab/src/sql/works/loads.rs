@@ -2,10 +2,11 @@
 //!
 //! Prevents: a load that counts as done while its rows are on their way home.
 
-use super::{Acted, Asked, InSql};
+use super::{Acted, Asked, InSql, Rested};
 use crate::sql::contract::Sql;
 use crate::sql::rows;
 use crate::sql::steps::Steps;
+use crate::trial::done::Done;
 use plan::Bulk;
 
 impl InSql for Bulk {
@@ -26,5 +27,10 @@ impl InSql for Bulk {
             bulk: loads,
             ..Acted::of_steps(steps)
         })
+    }
+
+    fn tell(&self, rested: &mut Rested<'_>, _sql: &mut dyn Sql, done: &mut Done) -> anyhow::Result<()> {
+        done.bulk_loads = std::mem::take(&mut rested.acted.bulk);
+        Ok(())
     }
 }

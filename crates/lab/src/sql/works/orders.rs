@@ -1,12 +1,18 @@
 //! Order entry: steps of a load curve, each with its users.
 //!
-//! Prevents: a step whose users begin with the random numbers of the step before.
+//! Afterwards the database's own conditions are asked. Prevents: a step whose users begin with the random numbers of
+//! the step before, and a phase that counts though its database lost an order.
 
-use super::{Acted, Asked, InSql};
-use crate::sql::contract::{Orders, Sql, scale_of};
-use crate::sql::rows::Entered;
+use super::{Acted, Asked, Conditions, InSql, Rested};
+use crate::sql::contract::{Database, Orders, Sql, scale_of};
+use crate::sql::kinds;
+use crate::sql::rows::{self, Entered};
 use crate::sql::steps::Steps;
+use crate::surroundings::Seen;
+use crate::trial::done::Done;
 use crate::trial::drive::slice_ns;
+use databases::order_entry::CONDITIONS;
+use ledger::{AskedAt, Measure};
 use plan::Tpcc;
 use workloads::{Arrival, Pacing, Schedule, Stop};
 
@@ -40,6 +46,85 @@ impl InSql for Tpcc {
             ..Acted::of_steps(steps)
         })
     }
+
+    fn has_conditions(&self) -> bool {
+        true
+    }
+
+    fn tell(&self, rested: &mut Rested<'_>, sql: &mut dyn Sql, done: &mut Done) -> anyhow::Result<()> {
+        let database = kinds::of(&rested.asked.trial.stand.stack.engine);
+        let storage = database.and_then(|database| database.storage(&rested.counted, rested.waited_ns_most));
+        done.measures
+            .extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
+        judge(rested, sql, &mut done.seen)?;
+        let entered = std::mem::take(&mut rested.acted.entered);
+        done.measures.extend(entered.sent());
+        let told_by = storage.map(|(_, who)| who);
+        done.order_entry = Some(order_entry(self, entered, database, told_by, rested.conditions)?);
+        Ok(())
+    }
+}
+
+/// Asks the conditions; a database that breaks one has no figures.
+fn judge(rested: &mut Rested<'_>, sql: &mut dyn Sql, seen: &mut Seen) -> anyhow::Result<()> {
+    let Some(scale) = &rested.conditions.company else {
+        return Ok(());
+    };
+    rested
+        .asked
+        .around
+        .doing(rested.asked.phase, " · asking the conditions");
+    let after = sql.broken(scale)?;
+    let before = rested.conditions.before.as_deref().unwrap_or_default();
+    for (moment, broken) in [(AskedAt::Before, before), (AskedAt::After, after.as_slice())] {
+        if let Some((number, found)) = broken.first() {
+            let says = CONDITIONS.iter().find(|c| c.number == *number).map_or("", |c| c.says);
+            seen.invalid = Some(format!(
+                "consistency condition {number} is broken {} the phase ({found} rows): {says}",
+                moment.as_str()
+            ));
+        }
+    }
+    rested.conditions.after = Some(after);
+    Ok(())
+}
+
+fn order_entry(
+    tpcc: &Tpcc,
+    entered: Entered,
+    database: Option<&dyn Database>,
+    storage_told_by: Option<String>,
+    conditions: &Conditions,
+) -> anyhow::Result<ledger::OrderEntry> {
+    let scale = scale_of(tpcc)?;
+    let asked = [
+        (AskedAt::Before, &conditions.before),
+        (AskedAt::After, &conditions.after),
+    ];
+    let conditions = asked
+        .into_iter()
+        .filter_map(|(moment, broken)| Some(rows::conditions(moment, broken.as_ref()?)))
+        .flatten()
+        .collect();
+    Ok(ledger::OrderEntry {
+        users: tpcc.users_most(),
+        warehouses: tpcc.warehouses,
+        items: scale.items,
+        customers: scale.customers,
+        isolation: database.map_or("", |database| database.isolation()).to_string(),
+        arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
+        pauses: tpcc.think_time,
+        home: match tpcc.home {
+            plan::Home::Fixed => "own warehouse",
+            plan::Home::Any => "any warehouse",
+        }
+        .to_string(),
+        storage_told_by,
+        transactions: entered.transactions(),
+        conditions,
+        waits: entered.waits()?,
+        steps: entered.load_steps(),
+    })
 }
 
 fn pacing(asked: &Asked<'_>, tpcc: &Tpcc, users: u32) -> Pacing {

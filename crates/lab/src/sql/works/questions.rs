@@ -2,10 +2,13 @@
 //!
 //! Prevents: steps that go on though a question took longer than the study lets it.
 
-use super::{Acted, Asked, InSql};
+use super::{Acted, Asked, InSql, Rested};
 use crate::sql::contract::Sql;
+use crate::sql::generator::Generator;
 use crate::sql::questions::{self, Answers};
+use crate::sql::refresh::{self, Refreshing};
 use crate::sql::steps::Steps;
+use crate::trial::done::Done;
 use plan::Tpch;
 
 impl InSql for Tpch {
@@ -33,5 +36,23 @@ impl InSql for Tpch {
         }
         crate::signals::check(asked.trial.turn.cancel)?;
         Ok(acted)
+    }
+
+    fn prepare(&self, generator: &Generator<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Refreshing>> {
+        Refreshing::prepare(self, generator, sql)
+    }
+
+    fn tell(&self, rested: &mut Rested<'_>, sql: &mut dyn Sql, done: &mut Done) -> anyhow::Result<()> {
+        let acted = &mut rested.acted;
+        let (answers, refreshes) = (std::mem::take(&mut acted.answers), std::mem::take(&mut acted.refreshes));
+        let asked = questions::rows(self, answers, refreshes);
+        let refreshing = rested.asked.refreshing;
+        let wrong = refreshing.map(|refreshing| refreshing.tables_wrong(sql)).transpose()?;
+        done.measures.extend(refresh::measure(wrong));
+        if let Some(why) = questions::judge(&asked).or(wrong.and_then(refresh::judge)) {
+            done.seen.invalid = Some(why);
+        }
+        done.questions = Some(asked);
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::space;
 use crate::study::{Access, Engine, Engines, Phase, Random, RedoStress, Stack, Study, Zfs};
 use crate::units::Bytes;
 use crate::written::{
-    EngineWord, Spans, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy,
+    EngineWord, PhaseWord, Spans, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy,
 };
 
 /// All of them.
@@ -126,12 +126,12 @@ fn on_pool(w: &WrittenStack, pool: Option<&Zfs>, span: &Span, findings: &mut Fin
 fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let home = written.database.span.as_ref().unwrap_or(&written.header.span);
     let used = |word: &str| study.stacks.iter().any(|stack| stack.engine.word() == word);
-    for engine in [EngineWord::Pages, EngineWord::Postgres, EngineWord::Sqlite] {
+    for engine in EngineWord::ALL {
         let word = engine.word();
         if used(word) || study.stacks.is_empty() {
             continue;
         }
-        for key in own_keys(engine) {
+        for key in own_keys(*engine) {
             if written.said.contains(&("database".to_string(), key.to_string())) {
                 let message = format!("`{key}` in [database] is of the engine {word}, which no stack has");
                 findings.add(home, message, format!("remove it, or write engine = \"{word}\""));
@@ -202,9 +202,10 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         }
         (Engines::Pages, true) => {
             let message = format!(
-                "stack {:?} has the engine {}, which runs random, tpcc, tpch, bulk, power_cut and kill only",
+                "stack {:?} has the engine {}, which runs {} only",
                 stack.name,
-                stack.engine.word()
+                stack.engine.word(),
+                PhaseWord::in_sql()
             );
             findings.add(
                 span,

@@ -75,4 +75,33 @@ mod tests {
             assert_eq!(asked.kind.word(), word.word());
         }
     }
+
+    /// The kinds that the sentence of a key names, between backticks.
+    fn named(key: &str) -> Vec<&'static str> {
+        let row = WrittenPhase::KEYS.iter().find(|row| row.name == key);
+        let meaning = row.expect("the row of the key").meaning;
+        let between = meaning.split('`').skip(1).step_by(2);
+        between.filter(|word| PhaseWord::WORDS.contains(word)).collect()
+    }
+
+    #[test]
+    fn keys_of_all_kinds_name_those_that_they_are_not_for() {
+        let mut findings = Findings::default();
+        let written = written::read("[study]\nname = \"kinds\"\n", &mut findings).expect("a study");
+        let mut settle = Settle::new(1.0, &mut findings);
+        let reader = Reader::of(&written, &mut settle);
+        let mut untimed = Vec::new();
+        for word in PhaseWord::ALL {
+            let asked = reader.read(*word, &WrittenPhase::default(), &mut settle);
+            untimed.extend((!asked.kind.is_timed()).then_some(word.word()));
+        }
+        let sorted = |mut words: Vec<&'static str>| {
+            words.sort_unstable();
+            words
+        };
+        assert_eq!(sorted(named("time")), sorted(untimed));
+        let against = WrittenPhase::KEYS.iter().find(|row| row.name == "against");
+        let kinds = against.expect("its row").kinds.iter().map(Word::word);
+        assert_eq!(sorted(named("against")), sorted(kinds.collect()));
+    }
 }

@@ -3,8 +3,9 @@
 //! Prevents: a stack that is called aged and has pages that nobody has overwritten.
 
 use crate::shown::Keys;
-use crate::study::kind::{Ends, Engines, InFlight, Kind, OWN_END, Pace, moving_ns};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, OWN_END, Pace, moving_ns};
 use crate::study::random::RedoStress;
+use crate::study::words::PhaseWord;
 
 settled! {
     /// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.
@@ -23,21 +24,23 @@ settled! {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Pages,
+    repeated: None,
+};
+
 impl Kind for Age {
-    fn word(&self) -> &'static str {
-        "age"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Age
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
     }
 
-    fn engines(&self) -> Engines {
-        Engines::Pages
-    }
-
     fn ends(&self) -> Ends {
-        Ends::Work(OWN_END)
+        Ends::Work((OWN_END, "remove `time`: an ageing ends with the last page"))
     }
 
     fn in_flight(&self) -> InFlight {

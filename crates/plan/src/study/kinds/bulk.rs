@@ -3,7 +3,8 @@
 //! Prevents: a load that is longer than its stack has room.
 
 use crate::shown::Keys;
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, OWN_END, Pace};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, OWN_END, Pace};
+use crate::study::words::PhaseWord;
 
 /// Bytes of a row, keys and indexes counted: measured with SQLite, a little less than with PostgreSQL.
 const ROW_BYTES: u64 = 300;
@@ -29,21 +30,23 @@ impl Bulk {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Sql,
+    repeated: None,
+};
+
 impl Kind for Bulk {
-    fn word(&self) -> &'static str {
-        "bulk"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Bulk
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
     }
 
-    fn engines(&self) -> Engines {
-        Engines::Sql
-    }
-
     fn ends(&self) -> Ends {
-        Ends::Work(OWN_END)
+        Ends::Work((OWN_END, "remove `time`: a bulk load ends with the last row"))
     }
 
     fn in_flight(&self) -> InFlight {

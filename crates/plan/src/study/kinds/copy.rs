@@ -3,7 +3,8 @@
 //! Prevents: a copy of which nobody knows where it went.
 
 use crate::shown::{Keys, Shown, quoted};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, OWN_END, Pace};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, OWN_END, Pace};
+use crate::study::words::PhaseWord;
 use crate::units::Bytes;
 
 settled! {
@@ -43,17 +44,19 @@ impl Shown for CopyTarget {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Pages,
+    repeated: None,
+};
+
 impl Kind for Copy {
-    fn word(&self) -> &'static str {
-        "copy"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Copy
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Pages
     }
 
     fn is_move(&self) -> bool {
@@ -61,7 +64,7 @@ impl Kind for Copy {
     }
 
     fn ends(&self) -> Ends {
-        Ends::Work(OWN_END)
+        Ends::Work((OWN_END, "remove `time`: a copy ends with the last byte"))
     }
 
     fn in_flight(&self) -> InFlight {

@@ -3,7 +3,8 @@
 //! Prevents: a load that one room takes for a rate and another for a number of users.
 
 use crate::shown::{Keys, Shown, list, quoted, table};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, NO_END};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, NO_END};
+use crate::study::words::PhaseWord;
 use crate::units::{Bytes, Duration, Rate, Share};
 use crate::word::Word;
 
@@ -88,26 +89,28 @@ impl Shown for FileSizes {
     }
 }
 
-/// Published mixes of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileMix {
-    /// SFS 97 and SFS 3.0, NFS version 3.
-    Sfs97,
-    /// SFS 93 (LADDIS).
-    Sfs93,
-    /// A software build, as SPECstorage 2020 describes it.
-    Build,
+words! {
+    /// Published mixes of calls.
+    pub enum FileMix: "a mix of calls" {
+        /// SFS 97 and SFS 3.0, NFS version 3.
+        Sfs97 = "sfs97",
+        /// SFS 93 (LADDIS).
+        Sfs93 = "sfs93",
+        /// A software build, as SPECstorage 2020 describes it.
+        Build = "build",
+    }
 }
 
-/// Works in steps, as filebench describes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSteps {
-    /// Whole files made, read, appended to, removed.
-    Fileserver,
-    /// Small files, made durable twice a round.
-    Varmail,
-    /// Ten files read whole, one append to a log.
-    Webserver,
+words! {
+    /// Works in steps, as filebench describes them.
+    pub enum FileSteps: "a work in steps" {
+        /// Whole files made, read, appended to, removed.
+        Fileserver = "fileserver",
+        /// Small files, made durable twice a round.
+        Varmail = "varmail",
+        /// Ten files read whole, one append to a log.
+        Webserver = "webserver",
+    }
 }
 
 /// The response at which a ramp ends.
@@ -119,22 +122,24 @@ pub struct Limit {
     pub of: LimitOf,
 }
 
-/// Which response a limit holds for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitOf {
-    /// The mean of all operations.
-    Mean,
-    /// Their 99th percentile.
-    P99,
+words! {
+    /// Which response a limit holds for.
+    pub enum LimitOf: "a figure of response" {
+        /// The mean of all operations.
+        Mean = "mean",
+        /// Their 99th percentile.
+        P99 = "p99",
+    }
 }
 
-/// The gaps between operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileArrival {
-    /// Exponential: independent users.
-    Poisson,
-    /// Equal.
-    Fixed,
+words! {
+    /// The gaps between operations.
+    pub enum FileArrival: "an arrival" {
+        /// Exponential: independent users.
+        Poisson = "poisson",
+        /// Equal.
+        Fixed = "fixed",
+    }
 }
 
 /// Sizes of the files.
@@ -192,17 +197,19 @@ impl FileSizes {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Files,
+    repeated: None,
+};
+
 impl Kind for Serving {
-    fn word(&self) -> &'static str {
-        "files"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Files
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Files
     }
 
     fn ends(&self) -> Ends {

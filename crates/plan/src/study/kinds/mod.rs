@@ -26,8 +26,10 @@ pub use scan::Scan;
 pub use tpcc::{Company, Home, Tpcc};
 pub use tpch::{Tpch, TpchRun, TpchText};
 
-use super::kind::Kind;
+use super::kind::{Kind, KindRow};
 use super::random::Random;
+use super::words::PhaseWord;
+use crate::word::{Word, listed};
 
 /// Declares the kinds of phase, a row each: `Kind(asked) as look_up`.
 macro_rules! kinds {
@@ -90,4 +92,35 @@ kinds! {
     PowerCut(PowerCut) as cut;
     /// A ramp of loads on a tree of files.
     Files(Serving) as serving;
+}
+
+impl PhaseWord {
+    /// What holds for all phases of this kind.
+    pub(crate) fn row(self) -> &'static KindRow {
+        match self {
+            PhaseWord::Random => &random::ROW,
+            PhaseWord::Scan => &scan::ROW,
+            PhaseWord::Age => &age::ROW,
+            PhaseWord::Redo => &redo::ROW,
+            PhaseWord::Copy => &copy::ROW,
+            PhaseWord::Rebalance => &rebalance::ROW,
+            PhaseWord::Tpcc => &tpcc::ROW,
+            PhaseWord::Tpch => &tpch::ROW,
+            PhaseWord::Bulk => &bulk::ROW,
+            PhaseWord::PowerCut | PhaseWord::Kill => &power_cut::ROW,
+            PhaseWord::Files => &files::ROW,
+        }
+    }
+
+    /// What a sentence calls the phases that an ageing may have after each pass: "random work and scans".
+    pub(crate) fn repeated() -> String {
+        let rows = PhaseWord::ALL.iter().filter_map(|kind| kind.row().repeated);
+        listed(&rows.collect::<Vec<_>>())
+    }
+
+    /// Words of those that databases in SQL run.
+    pub(crate) fn in_sql() -> String {
+        let rows = PhaseWord::ALL.iter().filter(|kind| kind.row().engines.has_sql());
+        listed(&rows.map(Word::word).collect::<Vec<_>>())
+    }
 }

@@ -4,12 +4,20 @@
 
 use super::files::Serving;
 use crate::shown::{Keys, quoted};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, Pace, Ranking};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, Pace, Ranking};
 use crate::study::random::Random;
+use crate::study::words::PhaseWord;
 use crate::units::Duration;
+use crate::word::Word;
 
 /// Taking a stack down after a power cut or a kill, bringing it up and reading everything. Assumed.
 const CUT_NS: u64 = 1_500_000_000;
+
+/// What all of them are, of both kinds.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::All,
+    repeated: None,
+};
 
 /// What ends the work in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +32,14 @@ pub enum End {
 impl End {
     /// As a study writes it.
     pub fn word(self) -> &'static str {
+        self.kind().word()
+    }
+
+    /// The kind of phase that ends like this.
+    fn kind(self) -> PhaseWord {
         match self {
-            End::PowerCut => "power_cut",
-            End::Kill => "kill",
+            End::PowerCut => PhaseWord::PowerCut,
+            End::Kill => PhaseWord::Kill,
         }
     }
 
@@ -113,16 +126,12 @@ impl PowerCut {
 }
 
 impl Kind for PowerCut {
-    fn word(&self) -> &'static str {
-        self.end.word()
+    fn kind(&self) -> PhaseWord {
+        self.end.kind()
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::All
     }
 
     fn ends(&self) -> Ends {

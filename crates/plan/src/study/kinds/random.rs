@@ -3,21 +3,24 @@
 //! Prevents: work that never ends because it has neither a time nor a number of operations.
 
 use crate::shown::Keys;
-use crate::study::kind::{Ends, Engines, InFlight, Kind};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow};
 use crate::study::random::Random;
+use crate::study::words::PhaseWord;
 use crate::units::Duration;
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::All,
+    repeated: Some("random work"),
+};
+
 impl Kind for Random {
-    fn word(&self) -> &'static str {
-        "random"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Random
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::All
     }
 
     fn ends(&self) -> Ends {

@@ -3,8 +3,9 @@
 //! Prevents: a change that is measured without the work that it disturbs.
 
 use crate::shown::{Keys, strings};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, OWN_END, Pace, Ranking};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, OWN_END, Pace, Ranking};
 use crate::study::random::Random;
+use crate::study::words::PhaseWord;
 use crate::units::Duration;
 
 settled! {
@@ -40,9 +41,15 @@ impl Rebalance {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Pages,
+    repeated: None,
+};
+
 impl Kind for Rebalance {
-    fn word(&self) -> &'static str {
-        "rebalance"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Rebalance
     }
 
     fn own_keys(&self) -> Keys {
@@ -51,12 +58,8 @@ impl Kind for Rebalance {
         self.keys().into_iter().chain(work).collect()
     }
 
-    fn engines(&self) -> Engines {
-        Engines::Pages
-    }
-
     fn ends(&self) -> Ends {
-        Ends::Work(OWN_END)
+        Ends::Work((OWN_END, "remove `time`: a rebalance ends `after` the last extent"))
     }
 
     fn in_flight(&self) -> InFlight {

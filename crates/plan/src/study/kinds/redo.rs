@@ -3,7 +3,8 @@
 //! Prevents: the price of a commit that is mixed with that of reading and changing pages.
 
 use crate::shown::Keys;
-use crate::study::kind::{Ends, Engines, InFlight, Kind, NO_END};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, NO_END};
+use crate::study::words::PhaseWord;
 use crate::units::{Bytes, Duration};
 
 settled! {
@@ -17,17 +18,19 @@ settled! {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Pages,
+    repeated: None,
+};
+
 impl Kind for Redo {
-    fn word(&self) -> &'static str {
-        "redo"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Redo
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Pages
     }
 
     fn ends(&self) -> Ends {

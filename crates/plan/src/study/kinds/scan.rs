@@ -3,7 +3,8 @@
 //! Prevents: a scan whose readers nobody has said.
 
 use crate::shown::Keys;
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Pace};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Pace};
+use crate::study::words::PhaseWord;
 
 settled! {
     /// Full table scans of randomly chosen schemas.
@@ -18,17 +19,19 @@ settled! {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Pages,
+    repeated: Some("scans"),
+};
+
 impl Kind for Scan {
-    fn word(&self) -> &'static str {
-        "scan"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Scan
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Pages
     }
 
     fn ends(&self) -> Ends {

@@ -3,7 +3,8 @@
 //! Bytes and times are measured or assumed as each constant says. Prevents: a company that is larger than its stack.
 
 use crate::shown::{Keys, rate_or_none};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, NO_END, Ranking};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, NO_END, Ranking};
+use crate::study::words::PhaseWord;
 use crate::units::Duration;
 
 /// Bytes of a warehouse, keys and indexes counted: measured with SQLite, a little less than with PostgreSQL.
@@ -32,22 +33,24 @@ settled! {
     }
 }
 
-/// How much each warehouse has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
-    /// As described: 100,000 items, 30,000 customers.
-    Full,
-    /// A fiftieth of it, for tests of the tool.
-    Reduced,
+words! {
+    /// How much each warehouse has.
+    pub enum Company: "a size of company" {
+        /// As described: 100,000 items, 30,000 customers.
+        Full = "full",
+        /// A fiftieth of it, for tests of the tool.
+        Reduced = "reduced",
+    }
 }
 
-/// Which warehouse a user works at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// His own, as described.
-    Fixed,
-    /// Any, drawn anew for each transaction.
-    Any,
+words! {
+    /// Which warehouse a user works at.
+    pub enum Home: "where a user works" {
+        /// His own, as described.
+        Fixed = "fixed",
+        /// Any, drawn anew for each transaction.
+        Any = "any",
+    }
 }
 
 impl Tpcc {
@@ -81,17 +84,19 @@ impl Tpcc {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Sql,
+    repeated: None,
+};
+
 impl Kind for Tpcc {
-    fn word(&self) -> &'static str {
-        "tpcc"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Tpcc
     }
 
     fn own_keys(&self) -> Keys {
         self.keys()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Sql
     }
 
     fn ends(&self) -> Ends {

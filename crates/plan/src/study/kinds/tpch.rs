@@ -4,8 +4,10 @@
 //! has made room for.
 
 use crate::shown::{Keys, Shown, quoted};
-use crate::study::kind::{Ends, Engines, InFlight, Kind, Loads, Pace, Ranking};
+use crate::study::kind::{Ends, Engines, InFlight, Kind, KindRow, Loads, Pace, Ranking};
+use crate::study::words::{PhaseWord, RunWord};
 use crate::units::Duration;
+use crate::word::Word;
 
 /// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured
 /// with PostgreSQL.
@@ -56,10 +58,11 @@ pub enum TpchRun {
 impl TpchRun {
     /// As a study writes it.
     fn word(&self) -> &'static str {
-        match self {
-            TpchRun::Power => "power",
-            TpchRun::Streams(_) | TpchRun::Users { .. } => "throughput",
-        }
+        let word = match self {
+            TpchRun::Power => RunWord::Power,
+            TpchRun::Streams(_) | TpchRun::Users { .. } => RunWord::Throughput,
+        };
+        word.word()
     }
 
     /// Its own keys with their values.
@@ -73,13 +76,14 @@ impl TpchRun {
     }
 }
 
-/// How questions of decision support are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TpchText {
-    /// Large groups, joined.
-    Grouped,
-    /// A subquery for each row, as published.
-    Nested,
+words! {
+    /// How questions of decision support are written.
+    pub enum TpchText: "a way to write questions" {
+        /// Large groups, joined.
+        Grouped = "grouped",
+        /// A subquery for each row, as published.
+        Nested = "nested",
+    }
 }
 
 impl Tpch {
@@ -144,17 +148,19 @@ impl Tpch {
     }
 }
 
+/// What all of them are.
+pub(super) const ROW: KindRow = KindRow {
+    engines: Engines::Sql,
+    repeated: None,
+};
+
 impl Kind for Tpch {
-    fn word(&self) -> &'static str {
-        "tpch"
+    fn kind(&self) -> PhaseWord {
+        PhaseWord::Tpch
     }
 
     fn own_keys(&self) -> Keys {
         self.keys().into_iter().chain(self.run.keys()).collect()
-    }
-
-    fn engines(&self) -> Engines {
-        Engines::Sql
     }
 
     fn ends(&self) -> Ends {
