@@ -224,9 +224,10 @@ impl Lite {
         Ok((writer, readers))
     }
 
-    /// The only connection; its statements end when a signal comes.
-    fn checking(&mut self, name: &'static str) -> anyhow::Result<Session> {
-        let (settings, cancel) = (self.alone(), self.cancel.clone());
+    /// One of the only connections, so many; its statements end when a signal comes.
+    fn checking(&mut self, name: &'static str, of: u32) -> anyhow::Result<Session> {
+        let settings = self.with_cache(self.settings.cache.0 / u64::from(of));
+        let cancel = self.cancel.clone();
         let mut session = self.base(name)?.place.connect(&settings)?;
         session.interrupted_by(cancel)?;
         Ok(session)
@@ -333,9 +334,11 @@ impl Sql for Lite {
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
-        let session = self.checking(ORDERS)?;
+        let checkers = self.workers.clamp(1, sqlite::CHECKERS);
+        let sessions = (0..checkers).map(|_| self.checking(ORDERS, checkers));
+        let mut sessions = sessions.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(self
-            .unless_ended(sqlite::broken_conditions(&session, scale))?
+            .unless_ended(sqlite::broken_conditions_by(&mut sessions, scale))?
             .into_iter()
             .map(|(number, _, count)| (number, count.unsigned_abs()))
             .collect())
@@ -444,7 +447,7 @@ impl Sql for Lite {
     }
 
     fn refreshed(&mut self) -> anyhow::Result<Vec<Held>> {
-        let session = self.checking(QUESTIONS)?;
+        let session = self.checking(QUESTIONS, 1)?;
         let held = |table| sqlite::decision_support_checksums(&session, table);
         let tables = [Table::Orders, Table::LineItem];
         self.unless_ended(tables.into_iter().map(held).collect::<Result<_, _>>())
@@ -579,7 +582,7 @@ mod tests {
         let long = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 3000000) \
                     SELECT count(*) FROM n";
         for name in [ORDERS, QUESTIONS] {
-            let session = lite.checking(name).unwrap();
+            let session = lite.checking(name, 1).unwrap();
             cancel.store(true, Ordering::Relaxed);
             assert!(session.sql().query_row(long, [], |_| Ok(())).is_err(), "{name}");
             cancel.store(false, Ordering::Relaxed);
