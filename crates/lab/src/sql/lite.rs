@@ -4,7 +4,7 @@
 //! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
 //! anew for each).
 
-use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
+use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_lite::CutLite;
 use super::lite_ground::{Base, Ground, close, insert, load_image, settings_with};
 use super::lite_temp::Temp;
@@ -18,8 +18,7 @@ use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
-    self, BulkSession, CacheCounts, Image, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter,
-    TempStore,
+    self, BulkSession, CacheCounts, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter, TempStore,
 };
 use plan::{Access, Random, Sqlite, TableLoad};
 use sandbox::Directory;
@@ -67,7 +66,7 @@ pub(super) struct Lite {
 
 /// SQLite, as a stack asks for it.
 impl Database for Sqlite {
-    fn make(&self, trial: &Trial<'_>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
+    fn make(&self, trial: &Trial<'_>, _: Option<&Copied>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
         Ok(Box::new(Lite::make(self, trial)?))
     }
 
@@ -75,18 +74,19 @@ impl Database for Sqlite {
         Ok(Box::new(CutLite::make(self, trial)?))
     }
 
+    fn shares_tables(&self) -> Option<String> {
+        (self.load == TableLoad::Copy).then(|| format!("SQLite, pages of {}", self.page))
+    }
+
     fn image(
         &self,
+        trial: &Trial<'_>,
         tables: &Tables<'_>,
         dir: &Directory,
         journal: &mut UndoJournal,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Option<Image>> {
-        if self.load != TableLoad::Copy {
-            return Ok(None);
-        }
+    ) -> anyhow::Result<Copied> {
         let settings = settings_with(self, self.cache.0);
-        load_image(tables, settings, dir, (journal, cancel)).map(Some)
+        load_image(tables, settings, dir, (journal, trial.turn.cancel)).map(Copied::File)
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -289,15 +289,7 @@ impl Sql for Lite {
         let mut settings: Vec<ledger::DatabaseSetting> = facts.iter().filter(said).map(setting).collect();
         settings.push(self.temp.setting());
         if self.askers > 0 {
-            settings.push(ledger::DatabaseSetting {
-                name: "tables of questions".to_string(),
-                value: match self.settings.load {
-                    TableLoad::Copy => "copied: loaded once beside the stacks",
-                    TableLoad::Insert => "inserted in each stack",
-                }
-                .to_string(),
-                source: "assay".to_string(),
-            });
+            settings.push(tables_came(self.settings.load == TableLoad::Copy));
         }
         for one in &mut settings {
             // The cache of the whole, which connections share out.
@@ -405,7 +397,7 @@ impl Sql for Lite {
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let settings = self.alone();
-        let image = tables.image.filter(|_| self.settings.load == TableLoad::Copy);
+        let image = tables.image.and_then(Copied::file);
         let place = &self.base(QUESTIONS)?.place;
         match image {
             Some(image) => Ok(image.copy_into(place, cancel)?),

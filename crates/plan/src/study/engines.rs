@@ -38,6 +38,8 @@ settled! {
         pub isolation: Isolation,
         /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
         pub run_as: Option<String> | "auto",
+        /// How tables of decision support come onto a stack.
+        pub load: TableLoad,
     }
 }
 
@@ -97,7 +99,7 @@ pub enum Journal {
 /// How tables of decision support come onto a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLoad {
-    /// Rows are inserted once a run, beside the stacks; their file is copied into each stack.
+    /// Rows are inserted once a run, beside the stacks; their database is copied into each stack.
     Copy,
     /// Rows are inserted in each stack.
     Insert,
