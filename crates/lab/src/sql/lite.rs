@@ -181,6 +181,14 @@ impl Lite {
         self.with_cache(self.settings.cache.0)
     }
 
+    /// The same without a journal: a database whose load fails is thrown away, so nothing needs to be rolled back.
+    fn loading(&self) -> sqlite::Settings {
+        sqlite::Settings {
+            journal: sqlite::Journal::Off,
+            ..self.alone()
+        }
+    }
+
     /// Reads of a database at the same time: each user who asks questions is a thread of its own.
     fn readers(&self, name: &str) -> usize {
         let most = match name {
@@ -308,21 +316,19 @@ impl Sql for Lite {
     }
 
     fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.alone();
+        let settings = self.loading();
         let mut session = self.base(ORDERS)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
-        sqlite::load(&session, scale, seed, now_us).context("load the company")?;
-        Ok(session.checkpoint_if_logged()?)
+        Ok(sqlite::load(&session, scale, seed, now_us).context("load the company")?)
     }
 
     fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.alone();
+        let settings = self.loading();
         let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
-        sqlite::load_scattered(&session, &shape(rows, settings.page_bytes, None), seed)
-            .context("load the table of random work")?;
-        Ok(session.checkpoint_if_logged()?)
+        let shape = shape(rows, settings.page_bytes, None);
+        Ok(sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")?)
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
@@ -569,7 +575,11 @@ mod tests {
         let scale = Scale::reduced(1).unwrap();
         let cancel = lite.cancel.clone();
         lite.load_orders(&scale, 1, &cancel).unwrap();
+        // The file's own word for how it is written: 1 with a rollback journal or none, 2 with a log.
+        let written = || std::fs::read(dir.path().join(ORDERS)).unwrap()[18];
+        assert_eq!(written(), 1, "loaded without the log of the study");
         assert_eq!(lite.broken(&scale).unwrap(), []);
+        assert_eq!(written(), 2, "and then it has it");
         // Long enough to be ended, and short enough to come back where nothing ends it.
         let long = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 3000000) \
                     SELECT count(*) FROM n";
