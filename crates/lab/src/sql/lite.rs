@@ -320,7 +320,7 @@ impl Sql for Lite {
         let mut session = self.base(ORDERS)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
-        Ok(sqlite::load(&session, scale, seed, now_us).context("load the company")?)
+        sqlite::load(&session, scale, seed, now_us).context("load the company")
     }
 
     fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
@@ -328,7 +328,7 @@ impl Sql for Lite {
         let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let shape = shape(rows, settings.page_bytes, None);
-        Ok(sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")?)
+        sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
