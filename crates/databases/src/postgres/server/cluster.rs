@@ -114,7 +114,8 @@ impl Cluster {
     /// lies apart. It is durable when this returns.
     ///
     /// # Errors
-    /// As [`Cluster::create`]; a copy that is not what was written; [`PostgresError::Interrupted`] once `cancel` is set.
+    /// As [`Cluster::create`]; a copy that is not what was written; [`PostgresError::Interrupted`] once `cancel` is
+    /// set.
     pub fn copied(
         install: Install,
         (data, wal): (&Path, Option<&Path>),

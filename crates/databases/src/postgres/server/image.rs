@@ -1,8 +1,9 @@
 //! A cluster that is loaded once and copied into fresh places.
 //!
-//! Takes the data of a server that was stopped in good order, keeps them in one file, gives them to any empty directory.
-//! Each copy is read back and held against the checksums of the first. Prevents: tables that storage changed on the
-//! way, a copy through which a link of the server's user leads, and a load for each trial of a study that only asks.
+//! Takes the data of a server that was stopped in good order, keeps them in one file, and gives them to any empty
+//! directory. Each copy is read back and held against the checksums of the first. Prevents: tables that storage changed
+//! on the way, a copy through which a link of the server's user leads, and a load for each trial of a study that only
+//! asks.
 
 use crate::postgres::error::PostgresError;
 use crate::postgres::server::process::{RunAs, split};
