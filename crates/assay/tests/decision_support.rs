@@ -132,6 +132,7 @@ fn spilling(dir: &Path) -> String {
     let (lun, scale) = size();
     let server = "database = { engine = \"postgres\", settings = { max_wal_size = \"64MB\", min_wal_size = \"32MB\", \
                   work_mem = \"64kB\" } }";
+    let loading = server.replace("= { engine", "= { load = \"insert\", engine");
     format!(
         r#"
 [study]
@@ -148,7 +149,7 @@ budget = "320MiB"
 name = "beside"
 kind = "ext4"
 data = "data"
-{server}
+{loading}
 [[stack]]
 name = "server"
 kind = "ext4"
@@ -191,7 +192,9 @@ fn temporary_files_have_a_place_of_their_own() {
     let (before, result) = (rig.belongings(&[]), rig.result("temporary"));
     rig.run(&path, &result, &[]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before);
-    temporary_bytes(&temporary_sums(&Ledger::open(&result).expect("opens")));
+    let ledger = Ledger::open(&result).expect("opens");
+    temporary_bytes(&temporary_sums(&ledger));
+    tables_came_as_asked(&ledger);
     assert_eq!(share_named(&rig, &result, "beside"), None);
     for stack in ["server", "file", "group"] {
         let share = share_named(&rig, &result, stack).expect("a share");
@@ -199,6 +202,40 @@ fn temporary_files_have_a_place_of_their_own() {
         let least = if stack == "server" { 0.0 } else { 0.95 };
         assert!(share > least, "{stack}: {share}");
     }
+}
+
+/// One stack loads its tables itself, the others take copies, and all give the same answers.
+fn tables_came_as_asked(ledger: &Ledger) {
+    let stacks: BTreeMap<_, _> = ledger
+        .trials()
+        .expect("trials")
+        .into_iter()
+        .map(|trial| (trial.id, trial.stack))
+        .collect();
+    let databases = ledger.databases().expect("databases");
+    assert!(databases.len() >= 4, "{} databases", databases.len());
+    for row in databases {
+        let settings = row.database.settings;
+        let came = settings.iter().find(|setting| setting.name == "tables of questions");
+        let expected = match stacks[&row.trial].as_str() {
+            "beside" => "inserted in each stack",
+            _ => "copied: loaded once beside the stacks",
+        };
+        assert_eq!(
+            came.map(|came| came.value.as_str()),
+            Some(expected),
+            "{}",
+            stacks[&row.trial]
+        );
+    }
+    let mut digests = BTreeMap::new();
+    for of in ledger.decision_supports().expect("decision support") {
+        for answer in &of.row.answers {
+            let first = digests.entry((answer.question, answer.variant));
+            assert_eq!(*first.or_insert_with(|| answer.digest.clone()), answer.digest);
+        }
+    }
+    assert!(!digests.is_empty());
 }
 
 /// Bytes of temporary files over all blocks, by stack: asked, in whole blocks, and sent to the devices of their own.

@@ -9,10 +9,12 @@ use databases::decision_support::{
     Answer, Answered, Ask, Cell, Checksums, Dialect, Parameters, Question, RefreshSet, Refreshed, Rows, Scale, Source,
     Table, Text, of_stream, of_user, write_refresh, write_rows,
 };
-use databases::postgres::{self, Address, Connection, PostgresError, Server, Settings};
+use databases::postgres::{self, Address, Connection, PostgresError, RunAs, Server, Settings};
 use databases::sqlite;
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -139,6 +141,54 @@ fn copied_tables_are_those_that_were_loaded() {
         expected,
         "a copy shares nothing with what it was copied from"
     );
+}
+
+/// A server's tables, loaded once: beside the copy's own log, and with the log apart.
+#[test]
+fn copied_servers_have_the_tables_that_were_loaded() {
+    let Some(from) = loaded(small(), &[("max_wal_size", "64MB"), ("min_wal_size", "64MB")]) else {
+        return;
+    };
+    let mut sums = vec![all_sums(&from.address)];
+    let Loaded { server, place, .. } = from;
+    let on = AtomicBool::new(false);
+    let image = server
+        .into_image(tempfile::tempfile_in(place.path()).unwrap(), &on)
+        .unwrap();
+    assert!(image.bytes() > 30 << 20, "{} bytes", image.bytes());
+    // A server keeps 64 MB of its log for later; only what a start needs is copied.
+    assert!(image.bytes() < 90 << 20, "{} bytes", image.bytes());
+    let user = RunAs::choose(None).unwrap();
+    for (name, wal) in [("beside", None), ("apart", Some(place.path().join("log")))] {
+        let data = place.path().join(name);
+        let cluster = place.try_copy(&image, &data, wal.as_deref(), &on).unwrap();
+        if let (Some(wal), RunAs::User { uid, .. }) = (&wal, &user) {
+            let owner = |path: &Path| std::fs::symlink_metadata(path).unwrap().uid();
+            let of = [data.clone(), data.join("base"), data.join("PG_VERSION"), wal.clone()];
+            assert_eq!(of.map(|path| owner(&path)), [*uid; 4]);
+        }
+        assert_eq!(data.join("pg_wal").is_symlink(), wal.is_some());
+        let server = cluster.start(&Settings::default(), place.path()).unwrap();
+        let mut address = server.address().clone();
+        address.database = "decision".to_owned();
+        sums.push(all_sums(&address));
+        let mut connection = Connection::open(&address, &[]).unwrap();
+        connection.run("DELETE FROM region").unwrap();
+        drop(connection);
+        server.stop().unwrap();
+        let there = place.try_copy(&image, &data, None, &on).unwrap_err();
+        assert!(matches!(there, PostgresError::NotEmpty { .. }), "{there}");
+    }
+    assert!(
+        sums.iter().all(|one| *one == sums[0]),
+        "a copy shares nothing with another"
+    );
+}
+
+fn all_sums(address: &Address) -> Vec<databases::decision_support::Held> {
+    let mut connection = Connection::open(address, &[]).unwrap();
+    let held = |table| postgres::decision_support_checksums(&mut connection, table).unwrap();
+    Table::ALL.into_iter().map(held).collect()
 }
 
 fn lite_without_journal(path: &std::path::Path) -> sqlite::Place {

@@ -7,7 +7,8 @@ use databases::bulk::BulkLoad;
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::sqlite::{
     BulkSession, CacheCounts, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape, Session, Settings,
-    SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, load, load_scattered,
+    SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, broken_conditions_by, load,
+    load_scattered,
 };
 use proptest::prelude::*;
 use rusqlite::types::Value;
@@ -408,5 +409,54 @@ fn scattered_reads_are_counted_where_they_are_made() {
                 "{name}: {asked} reads for {misses} misses"
             );
         }
+    }
+}
+
+/// Those of a query of its own and those that share one, by one connection and by two at the same time.
+#[test]
+fn broken_conditions_are_found_by_one_connection_and_by_two() {
+    let dir = dir();
+    let scale = Scale::reduced(1).unwrap();
+    // The model has one port: its users share a thread there.
+    let files = everywhere(dir.path())
+        .into_iter()
+        .filter(|(name, ..)| *name != "modelled");
+    for (name, place, _files) in files {
+        let settings = Settings::default();
+        let session = place.connect(&settings).unwrap();
+        load(&session, &scale, 5, 1_000_000).unwrap();
+        let mut two = [place.connect(&settings).unwrap(), place.connect(&settings).unwrap()];
+        for (plant, undo, expected) in [
+            (
+                "UPDATE warehouse SET w_ytd = w_ytd + 1",
+                "UPDATE warehouse SET w_ytd = w_ytd - 1",
+                &[1, 8][..],
+            ),
+            (
+                "UPDATE customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_id = 1",
+                "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_id = 1",
+                &[12],
+            ),
+            (
+                "UPDATE customer SET c_balance = c_balance + 1 WHERE c_id = 1",
+                "UPDATE customer SET c_balance = c_balance - 1 WHERE c_id = 1",
+                &[10, 12],
+            ),
+        ] {
+            session.sql().execute_batch(plant).unwrap();
+            let alone = broken_conditions(&session, &scale).unwrap();
+            let numbers: Vec<u8> = alone.iter().map(|(number, ..)| *number).collect();
+            assert_eq!(numbers, expected, "{name}: {plant}");
+            assert!(
+                alone.iter().all(|(_, says, rows)| !says.is_empty() && *rows > 0),
+                "{alone:?}"
+            );
+            assert_eq!(broken_conditions_by(&mut two, &scale).unwrap(), alone, "{name}");
+            session.sql().execute_batch(undo).unwrap();
+            assert_eq!(broken_conditions_by(&mut two, &scale).unwrap(), [], "{name}");
+        }
+        // An error is the answer, not a condition that holds.
+        session.sql().execute_batch("DROP TABLE history").unwrap();
+        assert!(broken_conditions_by(&mut two, &scale).is_err(), "{name}");
     }
 }

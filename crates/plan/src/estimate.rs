@@ -44,6 +44,8 @@ pub struct Estimate {
     pub written_bytes_per_trial: u64,
     /// Time before the first block, nanoseconds: tables that are loaded once and copied.
     pub once_ns: u64,
+    /// Bytes of those tables: the room they take beside the LUN files.
+    pub once_bytes: u64,
     /// Time of a block, nanoseconds: the phases, and for real stacks filling, loading and handling.
     pub block_ns: u64,
 }
@@ -139,6 +141,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
         data_bytes,
         written_bytes_per_trial: written.into_iter().max().unwrap_or(0),
         once_ns: sql::once_ns(study),
+        once_bytes: sql::once_bytes(study),
         block_ns,
     }
 }

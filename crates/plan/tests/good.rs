@@ -565,3 +565,32 @@ fn what_a_cut_may_lose_is_what_the_model_holds_in_volatile_memory() {
     assert_eq!(volatile("model = \"plain\"", "random"), 0, "nothing is cut");
     assert_eq!(volatile("model = \"plain\"", "kill"), 0, "devices keep their power");
 }
+
+#[test]
+fn tables_that_servers_copy_are_loaded_once_and_need_room_beside_the_stacks() {
+    let estimated = |one: &str, other: &str| {
+        let stack = |name: &str, more: &str| {
+            let database = format!("{{ engine = \"postgres\"{more} }}");
+            format!("[[stack]]\nname = \"{name}\"\nkind = \"ext4\"\ndata = \"data\"\ndatabase = {database}\n")
+        };
+        let text = format!(
+            "[study]\nname = \"t\"\n[luns.data]\nfiles = {{ size = \"4GiB\" }}\n{}{}[[phase]]\nname = \"q\"\n\
+             kind = \"tpch\"\nscale = 1\n",
+            stack("one", one),
+            stack("other", other)
+        );
+        estimate(&parse(&text), 1 << 30)
+    };
+    let insert = ", load = \"insert\"";
+    let inserted = estimated(insert, insert);
+    assert_eq!((inserted.once_ns, inserted.once_bytes), (0, 0));
+    let copied = estimated("", "");
+    assert!(copied.once_ns > 0 && copied.block_ns < inserted.block_ns, "{copied:?}");
+    // What is kept, and the server that it is taken from.
+    let tables = copied.once_bytes / 2;
+    assert!(tables > 1 << 30, "{copied:?}");
+    let other = estimated("", ", settings = { default_statistics_target = \"1000\" }");
+    assert_eq!((other.once_ns, other.once_bytes), (2 * copied.once_ns, 3 * tables));
+    let half = estimated("", insert);
+    assert_eq!((half.once_ns, half.once_bytes), (copied.once_ns, copied.once_bytes));
+}

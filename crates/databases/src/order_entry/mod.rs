@@ -52,7 +52,7 @@ mod verdict;
 
 pub use answer::Answer;
 pub use batch::{Batch, End, Value};
-pub use conditions::{CONDITIONS, Condition};
+pub use conditions::{CONDITION_QUERIES, CONDITIONS, Condition, ConditionQuery};
 pub use population::{Job, RowSink, jobs, populate};
 pub use scale::{Scale, ScaleError};
 pub use schema::{Column, INDEXES, Index, Keys, TABLES, Table};

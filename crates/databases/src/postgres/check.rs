@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::error::PostgresError;
-use crate::order_entry::{CONDITIONS, Condition, Scale};
+use crate::order_entry::{CONDITION_QUERIES, CONDITIONS, Condition, Scale};
 use crate::postgres::login::address::Address;
 
 /// A condition that does not hold.
@@ -23,15 +23,17 @@ pub fn check(address: &Address, scale: &Scale) -> Result<Vec<Broken>, PostgresEr
     let mut connection = Connection::open(address, &[("default_transaction_isolation", "repeatable read")])?;
     connection.run("BEGIN")?;
     let mut broken = Vec::new();
-    for condition in &CONDITIONS {
-        let rows = connection.number(&condition.sql(scale))?;
-        if rows != 0 {
+    for query in &CONDITION_QUERIES {
+        let counts = connection.numbers(&query.sql(scale), query.numbers.len())?;
+        for (number, rows) in query.numbers.iter().zip(counts).filter(|(_, rows)| *rows != 0) {
+            let condition = CONDITIONS.iter().find(|condition| condition.number == *number);
             broken.push(Broken {
-                condition,
+                condition: condition.expect("every query names conditions"),
                 rows: rows as u64,
             });
         }
     }
+    broken.sort_by_key(|one| one.condition.number);
     connection.run("COMMIT")?;
     Ok(broken)
 }

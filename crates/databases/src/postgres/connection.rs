@@ -173,13 +173,21 @@ impl Connection {
     /// # Errors
     /// As [`Connection::run`], or another answer.
     pub fn number(&mut self, sql: &str) -> Result<i64, PostgresError> {
+        Ok(self.numbers(sql, 1)?[0])
+    }
+
+    /// Runs a query that gives one row of so many numbers.
+    ///
+    /// # Errors
+    /// As [`Connection::run`], or another answer.
+    pub(crate) fn numbers(&mut self, sql: &str, many: usize) -> Result<Vec<i64>, PostgresError> {
         let rows = self.run(sql)?;
-        let cell = rows.first().and_then(|row| row.first()).cloned().flatten();
-        cell.and_then(|text| text.parse().ok())
-            .ok_or_else(|| PostgresError::Protocol {
-                during: "a query of one number",
-                got: "something else".to_owned(),
-            })
+        let row = rows.first().filter(|row| row.len() == many);
+        let numbers = row.and_then(|row| row.iter().map(|cell| cell.as_deref()?.parse().ok()).collect());
+        numbers.ok_or_else(|| PostgresError::Protocol {
+            during: "a query of numbers",
+            got: "something else".to_owned(),
+        })
     }
 
     /// Version of the server, as in 150018 for 15.18.

@@ -33,6 +33,7 @@ pub use questions::{
 pub use refresh::run_refresh;
 pub use server::cluster::{Cluster, Server, ServerFacts, recorded_settings};
 pub use server::counters::ServerCounters;
+pub use server::image::ClusterImage;
 pub use server::installs::{Install, OLDEST_MAJOR, choose, installs};
 pub use server::process::RunAs;
 pub use server::settings::{Preset, RecordedSetting, Settings};

@@ -31,7 +31,7 @@ pub use direct::{DirectFiles, Open};
 pub use error::SqliteError;
 pub use image::Image;
 pub use layout::{DATA_AT, Role, VolumeFiles};
-pub use orders::{LockWait, OrderWorker, OrdersError, broken_conditions, load};
+pub use orders::{CHECKERS, LockWait, OrderWorker, OrdersError, broken_conditions, broken_conditions_by, load};
 pub use place::{Journal, Place, Session, Settings, Synchronous, TempStore};
 pub use questions::{Questions, ask_questions, decision_support_checksums, load_decision_support};
 pub use refresh::run_refresh;

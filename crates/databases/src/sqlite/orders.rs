@@ -10,12 +10,13 @@ use super::error::SqliteError;
 use super::place::Session;
 use super::turnstile::SharedWriter;
 use crate::order_entry::{
-    Answer, Batch, CLASSES, CONDITIONS, End, Ending, INDEXES, Job, Keys, OrderEntryError, Query, RowSink, Scale, Step,
-    TABLES, Terminal, Transaction, Value, jobs, populate,
+    Answer, Batch, CLASSES, CONDITION_QUERIES, CONDITIONS, End, Ending, INDEXES, Job, Keys, OrderEntryError, Query,
+    RowSink, Scale, Step, TABLES, Terminal, Transaction, Value, jobs, populate,
 };
 use hdrhistogram::Histogram;
 use rusqlite::types::{ToSqlOutput, Value as Cell, ValueRef};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, LATENCY_NS_MAX, Operation, Started};
 
@@ -120,21 +121,66 @@ impl RowSink for Sink<'_> {
     }
 }
 
+/// Connections that [`broken_conditions_by`] has work for: the longest query is about half of it.
+pub const CHECKERS: u32 = 2;
+
 /// The consistency conditions that do not hold: number, words, how often. Empty is sound.
 ///
 /// # Errors
 /// SQLite's.
 pub fn broken_conditions(session: &Session, scale: &Scale) -> Result<Vec<(u8, &'static str, i64)>, SqliteError> {
-    let mut broken = Vec::new();
-    for condition in &CONDITIONS {
-        let text = condition.sql(scale);
-        let count = session.sql().query_row(&text, [], |row| row.get::<_, i64>(0));
-        let count = count.map_err(|e| session.error(&text, e))?;
-        if count != 0 {
-            broken.push((condition.number, condition.says, count));
-        }
+    let found = ask_conditions(session, scale, &AtomicUsize::new(0))?;
+    Ok(broken_of(found))
+}
+
+/// The same by several connections at the same time, each on a thread of its own. No transaction may be under way.
+///
+/// # Errors
+/// As [`broken_conditions`]; that of the first connection that has one.
+pub fn broken_conditions_by(
+    sessions: &mut [Session],
+    scale: &Scale,
+) -> Result<Vec<(u8, &'static str, i64)>, SqliteError> {
+    let next = AtomicUsize::new(0);
+    let ask = |session: &mut Session| ask_conditions(session, scale, &next);
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let asking: Vec<_> = sessions
+            .iter_mut()
+            .map(|session| scope.spawn(|| ask(session)))
+            .collect();
+        let ended = asking.into_iter().map(|thread| thread.join());
+        ended
+            .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(broken_of(found.concat()))
+}
+
+/// Takes the next query that nobody has, until there is none or one fails: numbers of conditions, how often broken.
+fn ask_conditions(session: &Session, scale: &Scale, next: &AtomicUsize) -> Result<Vec<(u8, i64)>, SqliteError> {
+    let mut found = Vec::new();
+    while let Some(query) = CONDITION_QUERIES.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let text = query.sql(scale);
+        let counts = |row: &rusqlite::Row<'_>| (0..query.numbers.len()).map(|nth| row.get::<_, i64>(nth)).collect();
+        let counts: Result<Vec<i64>, _> = session.sql().query_row(&text, [], counts);
+        let counts = counts.map_err(|e| {
+            next.store(CONDITION_QUERIES.len(), Ordering::Relaxed);
+            session.error(&text, e)
+        })?;
+        found.extend(query.numbers.iter().copied().zip(counts));
     }
-    Ok(broken)
+    Ok(found)
+}
+
+fn broken_of(found: Vec<(u8, i64)>) -> Vec<(u8, &'static str, i64)> {
+    let words = |number| CONDITIONS.iter().find(|condition| condition.number == number);
+    let broken = found.into_iter().filter(|(_, count)| *count != 0);
+    let mut broken: Vec<_> = broken
+        .map(|(number, count)| (number, words(number).map_or("", |condition| condition.says), count))
+        .collect();
+    broken.sort_unstable();
+    broken
 }
 
 /// What a worker counted besides the outcome.

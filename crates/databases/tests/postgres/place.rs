@@ -1,12 +1,13 @@
 //! A directory for a server of a test, taken away with all that is in it; also a small file system on request.
 
 use crate::machine::scratch;
-use databases::postgres::{Cluster, Install, PostgresError, RunAs, Server, Settings, choose};
+use databases::postgres::{Cluster, ClusterImage, Install, PostgresError, RunAs, Server, Settings, choose};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 const SERVE_IN: &str = "ASSAY_TEST_SERVE_IN";
@@ -108,6 +109,16 @@ impl Place {
     pub(crate) fn try_cluster_at(&self, data: &Path) -> Result<Cluster, PostgresError> {
         // A test's server need not outlive a loss of power before its first start.
         Cluster::create(self.install.clone(), data, RunAs::choose(None)?, &["--no-sync"])
+    }
+
+    pub(crate) fn try_copy(
+        &self,
+        image: &ClusterImage,
+        data: &Path,
+        wal: Option<&Path>,
+        cancel: &AtomicBool,
+    ) -> Result<Cluster, PostgresError> {
+        Cluster::copied(self.install.clone(), (data, wal), RunAs::choose(None)?, image, cancel)
     }
 
     pub(crate) fn try_cluster(&self) -> Result<Cluster, PostgresError> {

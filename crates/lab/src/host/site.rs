@@ -10,11 +10,11 @@ use crate::progress::Caller;
 use crate::result_file;
 use crate::serving;
 use crate::sizes::{self, Sizes};
+use crate::sql::contract::Copied;
 use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
-use databases::sqlite::Image;
 use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
 use plan::{Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
@@ -41,8 +41,8 @@ pub struct HostSite<'a> {
     pub(crate) prepared: Prepared,
     pub(crate) host: String,
     pub(crate) turns: Turns,
-    /// Tables of decision support that are copied into each trial, by the bytes of a page.
-    pub(crate) images: BTreeMap<u64, Image>,
+    /// Tables of decision support that are copied into each trial, by what stacks share them by.
+    pub(crate) images: BTreeMap<String, Copied>,
     /// Other hosts, for the instances of a stack.
     pub(crate) ranks: Option<Ranks>,
     pub(crate) began: Instant,

@@ -10,8 +10,9 @@ use crate::turn::Turn;
 use databases::bulk::BulkResult;
 use databases::decision_support::{self, Answered, Ask, Held, RefreshSet, Refreshed, Source, Text};
 use databases::order_entry::{Home, Scale};
+use databases::postgres::ClusterImage;
 use databases::sqlite::{Image, LockWait};
-use ledger::{Measure, Skipped, TrialId};
+use ledger::{DatabaseSetting, Measure, Skipped, TrialId};
 use plan::{Company, Random, Stack, Study, Tpcc};
 use sandbox::Directory;
 use stacks::Journal;
@@ -69,7 +70,46 @@ pub(crate) struct Tables<'a> {
     /// Brings their rows.
     pub(crate) source: &'a dyn Source,
     /// Loaded before, to be copied.
-    pub(crate) image: Option<&'a Image>,
+    pub(crate) image: Option<&'a Copied>,
+}
+
+/// Tables of decision support that were loaded once, beside the stacks, to be copied into each trial.
+pub(crate) enum Copied {
+    /// The file of a database.
+    File(Image),
+    /// The data of a server.
+    Cluster(ClusterImage),
+}
+
+impl Copied {
+    /// The file, if it is one.
+    pub(super) fn file(&self) -> Option<&Image> {
+        match self {
+            Copied::File(image) => Some(image),
+            Copied::Cluster(_) => None,
+        }
+    }
+
+    /// The data of a server, if they are.
+    pub(super) fn cluster(&self) -> Option<&ClusterImage> {
+        match self {
+            Copied::Cluster(image) => Some(image),
+            Copied::File(_) => None,
+        }
+    }
+}
+
+/// How the tables of decision support came onto a stack, as a result keeps it.
+pub(super) fn tables_came(are_copied: bool) -> DatabaseSetting {
+    let value = match are_copied {
+        true => "copied: loaded once beside the stacks",
+        false => "inserted in each stack",
+    };
+    DatabaseSetting {
+        name: "tables of questions".to_string(),
+        value: value.to_string(),
+        source: "assay".to_string(),
+    }
 }
 
 /// What a database counts of itself, since some beginning of its own; `None`: it does not tell.
@@ -101,21 +141,21 @@ pub(crate) trait Database {
         "making the database"
     }
     /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before.
-    fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
+    /// `image`: what [`Database::image`] gave before.
+    fn make(&self, trial: &Trial<'_>, image: Option<&Copied>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
     /// Makes it on the stack of a trial, to be ended in the middle of its work again and again.
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>>;
-    /// Loads tables of decision support once, in a file of `dir` that has no name afterwards. `None`: each trial loads
-    /// them itself.
+    /// What a stack shares tables of decision support by that are loaded once: all that say the same take copies of the
+    /// same. `None`: each trial loads them itself.
+    fn shares_tables(&self) -> Option<String>;
+    /// Loads them, in a file of `dir` that has no name afterwards; nothing else stays.
     fn image(
         &self,
+        trial: &Trial<'_>,
         tables: &Tables<'_>,
         dir: &Directory,
         journal: &mut Journal,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Option<Image>> {
-        let _ = (tables, dir, journal, cancel);
-        Ok(None)
-    }
+    ) -> anyhow::Result<Copied>;
     /// Why this machine has none, and the cure.
     fn unable(&self, stack: &Stack) -> Option<Skipped> {
         let _ = stack;

@@ -4,7 +4,7 @@
 //! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
 //! anew for each).
 
-use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
+use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_lite::CutLite;
 use super::lite_ground::{Base, Ground, close, insert, load_image, settings_with};
 use super::lite_temp::Temp;
@@ -18,8 +18,7 @@ use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
-    self, BulkSession, CacheCounts, Image, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter,
-    TempStore,
+    self, BulkSession, CacheCounts, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter, TempStore,
 };
 use plan::{Access, Random, Sqlite, TableLoad};
 use sandbox::Directory;
@@ -67,7 +66,7 @@ pub(super) struct Lite {
 
 /// SQLite, as a stack asks for it.
 impl Database for Sqlite {
-    fn make(&self, trial: &Trial<'_>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
+    fn make(&self, trial: &Trial<'_>, _: Option<&Copied>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
         Ok(Box::new(Lite::make(self, trial)?))
     }
 
@@ -75,18 +74,19 @@ impl Database for Sqlite {
         Ok(Box::new(CutLite::make(self, trial)?))
     }
 
+    fn shares_tables(&self) -> Option<String> {
+        (self.load == TableLoad::Copy).then(|| format!("SQLite, pages of {}", self.page))
+    }
+
     fn image(
         &self,
+        trial: &Trial<'_>,
         tables: &Tables<'_>,
         dir: &Directory,
         journal: &mut UndoJournal,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Option<Image>> {
-        if self.load != TableLoad::Copy {
-            return Ok(None);
-        }
+    ) -> anyhow::Result<Copied> {
         let settings = settings_with(self, self.cache.0);
-        load_image(tables, settings, dir, (journal, cancel)).map(Some)
+        load_image(tables, settings, dir, (journal, trial.turn.cancel)).map(Copied::File)
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -181,6 +181,14 @@ impl Lite {
         self.with_cache(self.settings.cache.0)
     }
 
+    /// The same without a journal: a database whose load fails is thrown away, so nothing needs to be rolled back.
+    fn loading(&self) -> sqlite::Settings {
+        sqlite::Settings {
+            journal: sqlite::Journal::Off,
+            ..self.alone()
+        }
+    }
+
     /// Reads of a database at the same time: each user who asks questions is a thread of its own.
     fn readers(&self, name: &str) -> usize {
         let most = match name {
@@ -224,9 +232,10 @@ impl Lite {
         Ok((writer, readers))
     }
 
-    /// The only connection; its statements end when a signal comes.
-    fn checking(&mut self, name: &'static str) -> anyhow::Result<Session> {
-        let (settings, cancel) = (self.alone(), self.cancel.clone());
+    /// One of the only connections, so many; its statements end when a signal comes.
+    fn checking(&mut self, name: &'static str, of: u32) -> anyhow::Result<Session> {
+        let settings = self.with_cache(self.settings.cache.0 / u64::from(of));
+        let cancel = self.cancel.clone();
         let mut session = self.base(name)?.place.connect(&settings)?;
         session.interrupted_by(cancel)?;
         Ok(session)
@@ -288,15 +297,7 @@ impl Sql for Lite {
         let mut settings: Vec<ledger::DatabaseSetting> = facts.iter().filter(said).map(setting).collect();
         settings.push(self.temp.setting());
         if self.askers > 0 {
-            settings.push(ledger::DatabaseSetting {
-                name: "tables of questions".to_string(),
-                value: match self.settings.load {
-                    TableLoad::Copy => "copied: loaded once beside the stacks",
-                    TableLoad::Insert => "inserted in each stack",
-                }
-                .to_string(),
-                source: "assay".to_string(),
-            });
+            settings.push(tables_came(self.settings.load == TableLoad::Copy));
         }
         for one in &mut settings {
             // The cache of the whole, which connections share out.
@@ -315,27 +316,27 @@ impl Sql for Lite {
     }
 
     fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.alone();
+        let settings = self.loading();
         let mut session = self.base(ORDERS)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
-        sqlite::load(&session, scale, seed, now_us).context("load the company")?;
-        Ok(session.checkpoint_if_logged()?)
+        sqlite::load(&session, scale, seed, now_us).context("load the company")
     }
 
     fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.alone();
+        let settings = self.loading();
         let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
-        sqlite::load_scattered(&session, &shape(rows, settings.page_bytes, None), seed)
-            .context("load the table of random work")?;
-        Ok(session.checkpoint_if_logged()?)
+        let shape = shape(rows, settings.page_bytes, None);
+        sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
-        let session = self.checking(ORDERS)?;
+        let checkers = self.workers.clamp(1, sqlite::CHECKERS);
+        let sessions = (0..checkers).map(|_| self.checking(ORDERS, checkers));
+        let mut sessions = sessions.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(self
-            .unless_ended(sqlite::broken_conditions(&session, scale))?
+            .unless_ended(sqlite::broken_conditions_by(&mut sessions, scale))?
             .into_iter()
             .map(|(number, _, count)| (number, count.unsigned_abs()))
             .collect())
@@ -402,7 +403,7 @@ impl Sql for Lite {
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let settings = self.alone();
-        let image = tables.image.filter(|_| self.settings.load == TableLoad::Copy);
+        let image = tables.image.and_then(Copied::file);
         let place = &self.base(QUESTIONS)?.place;
         match image {
             Some(image) => Ok(image.copy_into(place, cancel)?),
@@ -444,7 +445,7 @@ impl Sql for Lite {
     }
 
     fn refreshed(&mut self) -> anyhow::Result<Vec<Held>> {
-        let session = self.checking(QUESTIONS)?;
+        let session = self.checking(QUESTIONS, 1)?;
         let held = |table| sqlite::decision_support_checksums(&session, table);
         let tables = [Table::Orders, Table::LineItem];
         self.unless_ended(tables.into_iter().map(held).collect::<Result<_, _>>())
@@ -574,12 +575,16 @@ mod tests {
         let scale = Scale::reduced(1).unwrap();
         let cancel = lite.cancel.clone();
         lite.load_orders(&scale, 1, &cancel).unwrap();
+        // The file's own word for how it is written: 1 with a rollback journal or none, 2 with a log.
+        let written = || std::fs::read(dir.path().join(ORDERS)).unwrap()[18];
+        assert_eq!(written(), 1, "loaded without the log of the study");
         assert_eq!(lite.broken(&scale).unwrap(), []);
+        assert_eq!(written(), 2, "and then it has it");
         // Long enough to be ended, and short enough to come back where nothing ends it.
         let long = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 3000000) \
                     SELECT count(*) FROM n";
         for name in [ORDERS, QUESTIONS] {
-            let session = lite.checking(name).unwrap();
+            let session = lite.checking(name, 1).unwrap();
             cancel.store(true, Ordering::Relaxed);
             assert!(session.sql().query_row(long, [], |_| Ok(())).is_err(), "{name}");
             cancel.store(false, Ordering::Relaxed);

@@ -2,11 +2,22 @@
 //!
 //! Prevents: a server that is driven and one whose power is cut, set up in two ways.
 
+use super::contract::{Tables, Trial};
+use crate::host::site::undone;
 use anyhow::{Context, ensure};
-use databases::postgres::{self, Address, Install, PostgresError, Settings};
+use databases::postgres::{self, Address, Cluster, ClusterImage, Install, PostgresError, RunAs, Settings};
 use plan::{Access, Postgres, Preset, Study};
+use rustix::fs::OFlags;
+use sandbox::{Directory, Identity};
+use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// The database of decision support.
+pub(super) const QUESTIONS: &str = "assay_questions";
+/// Where a server lies whose tables are copied, in the run's own directory, and the file of the copy.
+const LOADED: &str = "tables-server";
+const KEPT: &str = "tables-server.copy";
 
 /// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
 pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
@@ -75,4 +86,52 @@ pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Setti
         sessions: sessions.max().unwrap_or(1),
         explicit,
     }
+}
+
+/// Loads tables of decision support once, by a server in `dir` that is gone afterwards; what is kept of it has no name.
+pub(super) fn load_cluster(
+    asked: &Postgres,
+    trial: &Trial<'_>,
+    (tables, dir): (&Tables<'_>, &Directory),
+    journal: &mut Journal,
+) -> anyhow::Result<ClusterImage> {
+    let mark = journal.mark();
+    let loaded = loaded_in(asked, trial, (tables, dir), journal);
+    let left = undone(&journal.undo_to(mark));
+    let image = loaded.with_context(|| format!("load the tables that are copied, in {}", dir.path().display()))?;
+    left.map(|()| image)
+}
+
+fn loaded_in(
+    asked: &Postgres,
+    trial: &Trial<'_>,
+    (tables, dir): (&Tables<'_>, &Directory),
+    journal: &mut Journal,
+) -> anyhow::Result<ClusterImage> {
+    // Nothing of it shows in what is copied; the directory's file system need not have direct I/O.
+    let access = Access::Buffered;
+    let install = choose(asked, access)?;
+    let run_as = RunAs::choose(asked.run_as.as_deref())?;
+    // The server's user has to get through, and finds nothing but his own.
+    let home = journal.make_directory(dir, LOADED, 0o711, true)?;
+    let options = initdb_options(asked, &install, None);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let data = home.path().join("pg");
+    let cluster = Cluster::create(install, &data, run_as, &options)?;
+    let private = private_dir()?;
+    journal.before(Undo::RemoveDir {
+        path: private.clone(),
+        contents: true,
+    })?;
+    journal.before(Undo::StopServer { data })?;
+    let server = cluster.start_at(&settings(asked, trial.study, access), &private)?;
+    let address = postgres::create(server.address(), QUESTIONS)?;
+    let cancel = trial.turn.cancel;
+    postgres::load_decision_support(&address, tables.scale, tables.source, cancel)?;
+    let path = dir.path().join(KEPT);
+    let step = journal.before(Undo::RemoveFile { path: path.clone() })?;
+    let file = dir.create(KEPT, OFlags::RDWR).map_err(std::io::Error::from);
+    let file = file.with_context(|| format!("make {}", path.display()))?;
+    journal.made(step, Identity::of(&file)?)?;
+    Ok(server.into_image(file.into(), cancel)?)
 }

@@ -4,9 +4,10 @@
 //! journalled before it is taken. Prevents: a server left behind, an error of the client where the server had died,
 //! and a port or a password in a result.
 
-use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked};
+use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_server::CutServer;
-use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
+use super::postgres_setup::{QUESTIONS, choose, initdb_options, load_cluster, private_dir, recorded, settings};
+use super::questions;
 use crate::record::unix_ns;
 use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
@@ -15,13 +16,14 @@ use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::Scale;
 use databases::postgres::{
-    self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
-    ServerCounters,
+    self, Address, BulkConnection, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, ScatteredSpec,
+    Server, ServerCounters,
 };
 use ledger::Skipped;
-use plan::{Access, Postgres, Random, Stack};
+use plan::{Access, Postgres, Random, Stack, TableLoad};
+use sandbox::Directory;
 use stacks::{Journal, Undo};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -30,7 +32,6 @@ use workloads::Pacing;
 const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
 const BULK: &str = "assay_bulk";
-const QUESTIONS: &str = "assay_questions";
 /// Directory and tablespace of temporary files.
 const TEMP: &str = "assay_temp";
 const BLOCK: u64 = 8192;
@@ -68,6 +69,8 @@ pub(super) struct Managed {
     direct: bool,
     /// The tablespace of temporary files, where they have a place of their own.
     temp: Option<&'static str>,
+    /// The study asks questions of decision support.
+    asks: bool,
 }
 
 /// PostgreSQL, as a stack asks for it.
@@ -76,12 +79,27 @@ impl Database for Postgres {
         "starting the server"
     }
 
-    fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>> {
-        Ok(Box::new(Managed::make(journal, self, trial)?))
+    fn make(&self, trial: &Trial<'_>, image: Option<&Copied>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>> {
+        Ok(Box::new(Managed::make(journal, self, trial, image)?))
     }
 
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>> {
         Ok(Box::new(CutServer::make(journal, self, trial)?))
+    }
+
+    /// All of its settings, for some shape what is loaded: the statistics of tables, to name one.
+    fn shares_tables(&self) -> Option<String> {
+        (self.load == TableLoad::Copy).then(|| format!("PostgreSQL, {self:?}"))
+    }
+
+    fn image(
+        &self,
+        trial: &Trial<'_>,
+        tables: &Tables<'_>,
+        dir: &Directory,
+        journal: &mut Journal,
+    ) -> anyhow::Result<Copied> {
+        load_cluster(self, trial, (tables, dir), journal).map(Copied::Cluster)
     }
 
     fn unable(&self, stack: &Stack) -> Option<Skipped> {
@@ -121,7 +139,12 @@ impl Database for Postgres {
 }
 
 impl Managed {
-    fn make(journal: &mut Journal, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
+    fn make(
+        journal: &mut Journal,
+        asked: &Postgres,
+        trial: &Trial<'_>,
+        image: Option<&Copied>,
+    ) -> anyhow::Result<Managed> {
         if let Some(url) = trial.stand.stack.kind.server() {
             return Managed::there(url, asked, trial);
         }
@@ -132,12 +155,15 @@ impl Managed {
         let dir = trial.stand.directory()?;
         let data = dir.join("pg");
         let wal = trial.stand.log_directory().map(|dir| dir.join("pg_wal"));
-        if let Some(wal) = &wal {
-            run_as.make_directory(wal)?;
-        }
-        let options = initdb_options(asked, &install, wal.as_deref());
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let cluster = Cluster::create(install, &data, run_as, &options)?;
+        let image = image.and_then(Copied::cluster);
+        let cluster = match image {
+            Some(image) => {
+                let places = (data.as_path(), wal.as_deref());
+                Cluster::copied(install, places, run_as, image, trial.turn.cancel)
+                    .context("copy the tables of decision support")?
+            }
+            None => empty_cluster(asked, install, (&data, wal.as_deref()), run_as)?,
+        };
         let private = private_dir()?;
         journal.before(Undo::RemoveDir {
             path: private.clone(),
@@ -160,7 +186,7 @@ impl Managed {
         Ok(Managed {
             address: server.address().clone(),
             server: Some(server),
-            made: Vec::new(),
+            made: image.map(|_| QUESTIONS).into_iter().collect(),
             isolation: isolation(asked),
             workers: trial.study.workers,
             counting: None,
@@ -170,6 +196,7 @@ impl Managed {
             encryption: NOT_ENCRYPTED.to_string(),
             direct: stack.access == Access::Direct,
             temp: temp.map(|_| TEMP),
+            asks: questions::scale(trial.study)?.is_some(),
         })
     }
 
@@ -195,6 +222,7 @@ impl Managed {
             encryption: connection.encryption().unwrap_or_else(|| NOT_ENCRYPTED.to_string()),
             direct: false,
             temp: None,
+            asks: questions::scale(trial.study)?.is_some(),
         })
     }
 
@@ -276,6 +304,21 @@ impl Managed {
     }
 }
 
+/// A server's data with nothing in them; `wal`: where its log lies, if that is apart.
+fn empty_cluster(
+    asked: &Postgres,
+    install: Install,
+    (data, wal): (&Path, Option<&Path>),
+    run_as: RunAs,
+) -> anyhow::Result<Cluster> {
+    if let Some(wal) = wal {
+        run_as.make_directory(wal)?;
+    }
+    let options = initdb_options(asked, &install, wal);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    Ok(Cluster::create(install, data, run_as, &options)?)
+}
+
 fn isolation(asked: &Postgres) -> Isolation {
     match asked.isolation {
         plan::Isolation::ReadCommitted => Isolation::ReadCommitted,
@@ -292,6 +335,9 @@ impl Sql for Managed {
             value: self.encryption.clone(),
             source: "client".to_string(),
         });
+        if self.asks {
+            settings.push(tables_came(self.made.contains(&QUESTIONS)));
+        }
         Ok(ledger::Database {
             engine: "postgres".to_string(),
             version: self.version.clone(),
@@ -392,6 +438,10 @@ impl Sql for Managed {
     }
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        if self.made.contains(&QUESTIONS) {
+            // They came with the data of the server.
+            return Ok(());
+        }
         let address = self.create(QUESTIONS)?;
         let loaded = postgres::load_decision_support(&address, tables.scale, tables.source, cancel);
         self.blame(loaded).context("load the tables of decision support")?;

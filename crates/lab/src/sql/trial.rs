@@ -3,7 +3,7 @@
 //! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind
 //! [`Sql`]. Prevents: a figure of a database that breaks its own conditions.
 
-use super::contract::{Sql, Tables, Trial, company};
+use super::contract::{Copied, Sql, Tables, Trial, company};
 use super::generator::Generator;
 use super::works::Conditions;
 use super::{cuts, kinds, phase, questions};
@@ -18,6 +18,7 @@ use crate::trial::around::After;
 use anyhow::Context;
 use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Runs one trial.
@@ -48,8 +49,10 @@ fn load_image(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<()> 
     let (Some(scale), Some(database)) = (questions::scale(trial.study)?, kinds::of(&trial.stand.stack.engine)) else {
         return Ok(());
     };
-    let page_bytes = database.page_bytes();
-    if site.images.contains_key(&page_bytes) {
+    let Some(shared) = shares_tables(trial) else {
+        return Ok(());
+    };
+    if site.images.contains_key(&shared) {
         return Ok(());
     }
     trial.turn.doing(&trial.stand.name, "loading tables that are copied");
@@ -60,19 +63,31 @@ fn load_image(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<()> 
         },
         image: None,
     };
-    let cancel = trial.turn.cancel;
-    let image = database.image(&tables, &site.work_dir, &mut site.journal, cancel);
-    signals::check(cancel)?;
-    if let Some(image) = image? {
-        site.images.insert(page_bytes, image);
-    }
+    let image = database.image(trial, &tables, &site.work_dir, &mut site.journal);
+    signals::check(trial.turn.cancel)?;
+    site.images.insert(shared, image?);
     Ok(())
+}
+
+/// What the stack shares tables by that are copied into each trial; a server that was there before gets none.
+fn shares_tables(trial: &Trial<'_>) -> Option<String> {
+    let stack = &trial.stand.stack;
+    let database = kinds::of(&stack.engine).filter(|_| stack.kind.server().is_none())?;
+    database.shares_tables()
+}
+
+/// The tables that are copied into the trial.
+fn image<'a>(images: &'a BTreeMap<String, Copied>, trial: &Trial<'_>) -> Option<&'a Copied> {
+    shares_tables(trial).and_then(|shared| images.get(&shared))
 }
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
     let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
     trial.turn.doing(&trial.stand.name, database.making());
-    database.make(trial, &mut site.journal)
+    let made = database.make(trial, image(&site.images, trial), &mut site.journal);
+    // The error of a copy that a signal ended is but its echo.
+    signals::check(trial.turn.cancel)?;
+    made
 }
 
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
@@ -136,13 +151,12 @@ fn load(site: &HostSite<'_>, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Re
         unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
     }
     if let Some(scale) = questions::scale(study)? {
-        let page_bytes = kinds::of(&trial.stand.stack.engine).map(|database| database.page_bytes());
         let tables = Tables {
             scale,
             source: &Generator {
                 limit: site.limit.as_ref(),
             },
-            image: page_bytes.and_then(|bytes| site.images.get(&bytes)),
+            image: image(&site.images, trial),
         };
         unless_ended(sql.load_questions(&tables, turn.cancel))?;
     }

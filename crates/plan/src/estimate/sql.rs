@@ -16,31 +16,47 @@ fn company_ns(phase: &Phase) -> u64 {
     phase.kind.tpcc().map_or(0, Tpcc::load_ns)
 }
 
-/// Bytes of a page of a stack that takes tables of decision support as a copy.
-fn copied_pages(stack: &Stack) -> Option<u64> {
+/// What a stack takes tables of decision support from as a copy; stacks that share it say the same.
+fn copied(stack: &Stack) -> Option<String> {
     match &stack.engine {
-        Engine::Sqlite(sqlite) => (sqlite.load == TableLoad::Copy).then_some(sqlite.page.0),
+        Engine::Sqlite(sqlite) => (sqlite.load == TableLoad::Copy).then(|| format!("pages of {}", sqlite.page)),
+        // A server that is there already has no directory that could be copied.
+        Engine::Postgres(postgres) if stack.kind.server().is_none() => {
+            (postgres.load == TableLoad::Copy).then(|| format!("{postgres:?}"))
+        }
         _ => None,
     }
+}
+
+/// All of which there are copies.
+fn all_copied(study: &Study) -> BTreeSet<String> {
+    study.stacks.iter().filter_map(copied).collect()
 }
 
 fn all_tables_ns(study: &Study) -> u64 {
     study.phases.iter().map(tables_ns).max().unwrap_or(0)
 }
 
-/// Before the first block: tables that are copied are loaded once for each size of a page.
+fn all_tables_bytes(study: &Study) -> u64 {
+    let asked = study.phases.iter().filter_map(|phase| phase.kind.tpch());
+    asked.map(Tpch::tables_bytes).max().unwrap_or(0)
+}
+
+/// Before the first block: tables that are copied are loaded once for each kind of database.
 pub(super) fn once_ns(study: &Study) -> u64 {
-    let pages: BTreeSet<u64> = study.stacks.iter().filter_map(copied_pages).collect();
-    all_tables_ns(study).saturating_mul(pages.len() as u64)
+    all_tables_ns(study).saturating_mul(all_copied(study).len() as u64)
+}
+
+/// Room that these take beside the stacks. A server's data are there twice until they are copied out of its directory.
+pub(super) fn once_bytes(study: &Study) -> u64 {
+    let is_server = |stack: &Stack| matches!(stack.engine, Engine::Postgres(_)) && copied(stack).is_some();
+    let servers = u64::from(study.stacks.iter().any(is_server));
+    all_tables_bytes(study).saturating_mul(all_copied(study).len() as u64 + servers)
 }
 
 /// Bytes of tables that are read back after they were copied.
 pub(super) fn copied_bytes(study: &Study, stack: &Stack) -> u64 {
-    let asked = study.phases.iter().filter_map(|phase| phase.kind.tpch());
-    match copied_pages(stack) {
-        Some(_) => asked.map(Tpch::tables_bytes).max().unwrap_or(0),
-        None => 0,
-    }
+    copied(stack).map_or(0, |_| all_tables_bytes(study))
 }
 
 /// Before the phases of a trial.
@@ -52,7 +68,7 @@ pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
         Engine::Files(files) => files.server.map_or(0, |_| SERVER_NS),
     };
     let company = study.phases.iter().map(company_ns).max().unwrap_or(0);
-    let tables = if copied_pages(stack).is_some() {
+    let tables = if copied(stack).is_some() {
         0
     } else {
         all_tables_ns(study)

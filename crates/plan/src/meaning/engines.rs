@@ -88,6 +88,7 @@ fn postgres(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> 
         checksums: keys.value(WrittenEngine::checksums),
         isolation: keys.value(WrittenEngine::isolation),
         run_as: run_as(keys, settle),
+        load: keys.value(WrittenEngine::load),
     }
 }
 

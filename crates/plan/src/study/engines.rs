@@ -40,6 +40,8 @@ settled! {
         pub isolation: Isolation,
         /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
         pub run_as: Option<String> | "auto",
+        /// How tables of decision support come onto a stack.
+        pub load: TableLoad,
     }
 }
 
@@ -102,7 +104,7 @@ words! {
 words! {
     /// How tables of decision support come onto a stack.
     pub enum TableLoad: "a way to load tables" {
-        /// Rows are inserted once a run, beside the stacks; their file is copied into each stack.
+        /// Rows are inserted once a run, beside the stacks; their database is copied into each stack.
         Copy = "copy",
         /// Rows are inserted in each stack.
         Insert = "insert",

@@ -45,9 +45,9 @@ written! {
         synchronous: Synchronous [Sqlite] = (Synchronous::Full);
         /// pages in the log after which a commit runs a checkpoint; 0: never
         wal_autocheckpoint: u64 [Sqlite] = (1000, in 0..=100_000_000);
-        /// tables of decision support. `copy`: Assay loads them once a run, and copies the file into each stack;
-        /// `insert`: it inserts the rows in each stack
-        load: TableLoad [Sqlite] = (TableLoad::Copy);
+        /// tables of decision support. `copy`: Assay loads them once a run, and copies the database into each stack;
+        /// `insert`: it inserts the rows in each stack, as it always does on a `server`
+        load: TableLoad [Sqlite, Postgres] = (TableLoad::Copy);
     }
 }
 

@@ -119,6 +119,13 @@ impl Facts {
             row("temporary", few);
         }
         row("LUN files", size(self.estimate.lun_bytes));
+        if self.estimate.once_bytes > 0 {
+            let said = format!(
+                "about {} beside the LUN files: Assay loads them once and copies them into the stacks",
+                size(self.estimate.once_bytes)
+            );
+            row("tables", said);
+        }
         row("written", self.written(study));
         row(
             "verdicts",
@@ -235,7 +242,7 @@ impl Facts {
             "comparisons": self.comparisons,
             "time_ns": self.estimate.study_ns(self.blocks),
             "time_limit_ns": study.time_limit.0,
-            "lun_bytes": self.estimate.lun_bytes,
+            "lun_bytes": self.estimate.lun_bytes, "copied_tables_bytes": self.estimate.once_bytes,
             "data_bytes": self.estimate.data_bytes,
             "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
             "detectable": self.detectable.iter()

@@ -8,6 +8,7 @@
 use crate::postgres::connection::{Connection, log_end};
 use crate::postgres::error::{PostgresError, no_answer, shown};
 use crate::postgres::login::address::Address;
+use crate::postgres::server::image::{ClusterImage, is_segment};
 use crate::postgres::server::installs::Install;
 use crate::postgres::server::process::{self, Child, RunAs, split};
 use crate::postgres::server::settings::{RecordedSetting, Settings};
@@ -20,6 +21,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Longest path of a socket: `sockaddr_un` has 108 bytes with the closing zero.
@@ -73,18 +75,7 @@ impl Cluster {
     /// # Errors
     /// The directory has something in it, can't be reached by the user, or `initdb` failed.
     pub fn create(install: Install, data: &Path, run_as: RunAs, options: &[&str]) -> Result<Cluster, PostgresError> {
-        let (above, name) = split(data)?;
-        let made = match above.look(name)? {
-            None => above.make(name, 0o700)?,
-            Some(_) => {
-                let there = above.enter(name)?;
-                if !there.names()?.is_empty() {
-                    return Err(PostgresError::NotEmpty { path: data.to_owned() });
-                }
-                there.protect(0o700)?;
-                there
-            }
-        };
+        let made = empty_directory(data)?;
         let data = made.path().to_owned();
         run_as.own(&made)?;
         reachable(&data, &run_as)?;
@@ -117,6 +108,26 @@ impl Cluster {
             run_as,
             temp: None,
         })
+    }
+
+    /// The same from an image, of a server of the same major version. `wal`: an empty directory for its log, if that
+    /// lies apart. It is durable when this returns.
+    ///
+    /// # Errors
+    /// As [`Cluster::create`]; a copy that is not what was written; [`PostgresError::Interrupted`] once `cancel` is
+    /// set.
+    pub fn copied(
+        install: Install,
+        (data, wal): (&Path, Option<&Path>),
+        run_as: RunAs,
+        image: &ClusterImage,
+        cancel: &AtomicBool,
+    ) -> Result<Cluster, PostgresError> {
+        let made = empty_directory(data)?;
+        reachable(made.path(), &run_as)?;
+        let wal = wal.map(empty_directory).transpose()?;
+        image.copy_into(&made, wal.as_ref(), &run_as, cancel)?;
+        Ok(Cluster::at(install, made.path(), run_as))
     }
 
     /// One that was made before.
@@ -292,6 +303,20 @@ impl Cluster {
     }
 }
 
+/// A directory that is made, or has nothing in it; of this user alone.
+fn empty_directory(path: &Path) -> Result<Directory, PostgresError> {
+    let (above, name) = split(path)?;
+    if above.look(name)?.is_none() {
+        return Ok(above.make(name, 0o700)?);
+    }
+    let there = above.enter(name)?;
+    if !there.names()?.is_empty() {
+        return Err(PostgresError::NotEmpty { path: path.to_owned() });
+    }
+    there.protect(0o700)?;
+    Ok(there)
+}
+
 /// Can the user enter every directory above?
 fn reachable(path: &Path, run_as: &RunAs) -> Result<(), PostgresError> {
     let RunAs::User { name, uid, gid } = run_as else {
@@ -398,6 +423,32 @@ impl Server {
             Some(status) => Err(self.died(&format!("did not stop in order ({status})"))),
             None => Err(self.died("does not stop")),
         }
+    }
+
+    /// Stops it and reads its data into `file`, which is empty and may have no name any more.
+    ///
+    /// # Errors
+    /// As [`Server::stop`]; data that are no plain files of its user; [`PostgresError::Interrupted`] once `cancel` is
+    /// set.
+    pub fn into_image(self, file: File, cancel: &AtomicBool) -> Result<ClusterImage, PostgresError> {
+        let last = self.last_segment()?;
+        let data = self.facts.data.clone();
+        self.stop()?;
+        ClusterImage::of(&data, last, file, cancel)
+    }
+
+    /// The segment of the log that a start needs once the server has been stopped: a new one, so that what is still to
+    /// come fits into it.
+    fn last_segment(&self) -> Result<String, PostgresError> {
+        let mut connection = Connection::open(&self.address, &[])?;
+        connection.run("SELECT pg_switch_wal()")?;
+        connection.run("CHECKPOINT")?;
+        let rows = connection.run("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")?;
+        let name = rows.first().and_then(|row| row.first()).cloned().flatten();
+        name.filter(|name| is_segment(name)).ok_or(PostgresError::Protocol {
+            during: "asking for the segment of the log",
+            got: "no name of one".to_owned(),
+        })
     }
 
     /// Kills it, all processes at once, as a loss of power would: nothing is written any more.

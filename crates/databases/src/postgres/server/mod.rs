@@ -4,6 +4,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod counters;
+pub(crate) mod image;
 pub(crate) mod installs;
 pub(crate) mod process;
 pub(crate) mod settings;
