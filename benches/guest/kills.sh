@@ -6,9 +6,9 @@
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source "$here/left.sh"
 source "$here/short.sh"
-short 1h "$here/layouts.toml" "$here/layouts-more.toml" >kill-layouts.toml
-short 1h "$here/moves.toml" >kill-moves.toml
-short 1h "$here/cuts.toml" >kill-cuts.toml
+shorter 1h "$here/layouts.toml" "$here/layouts-more.toml" >kill-layouts.toml
+shorter 1h "$here/moves.toml" >kill-moves.toml
+shorter 1h "$here/cuts.toml" >kill-cuts.toml
 
 # Nobody writes to it: a read with a time limit waits as `sleep` does, and starts no process beside the run.
 mkfifo /run/nobody

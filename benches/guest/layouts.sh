@@ -15,7 +15,7 @@ all=("$here/layouts.toml" "$here/layouts-more.toml" "$here/layouts-files.toml")
 if [ -n "${SHORT:-}" ]; then
   short 1s "${all[@]}" >layouts.toml
   # Four blocks are the fewest for a verdict.
-  short 1h "$here/layouts.toml" >verdict.toml
+  shorter 1h "$here/layouts.toml" >verdict.toml
   run verdict
 else
   cat "${all[@]}" >layouts.toml

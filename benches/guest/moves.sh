@@ -10,9 +10,9 @@ for study in moves lost ${FULL:+moves-four}; do
   parts=("$here/$study.toml")
   if [ -n "${FULL:-}" ] && [ -e "$here/$study-more.toml" ]; then parts+=("$here/$study-more.toml"); fi
   case "${SHORT:+$study}" in
-    moves) short 4s "${parts[@]}" ;;
+    moves) shorter 4s "${parts[@]}" ;;
     lost)
-      short 15s "${parts[@]}" | sed -e 's/^time = "1s"/time = "200ms"/' -e 's/^time = "2s"/time = "1s"/' \
+      shorter 15s "${parts[@]}" | sed -e 's/^time = "1s"/time = "200ms"/' -e 's/^time = "2s"/time = "1s"/' \
         -e 's/after = "500ms"/after = "200ms"/' ;;
     *) cat "${parts[@]}" ;;
   esac >"$study.toml"

@@ -188,7 +188,7 @@ fn killed_runs_leave_nothing(kills: RangeInclusive<usize>, seed: &str) {
     let out = tempfile::tempdir().expect("a directory");
     let (first, last) = (kills.start().to_string(), kills.end().to_string());
     // Every other seed begins with another layout.
-    let settings = [("FIRST", &*first), ("KILLS", &last), ("WITHIN", "4000"), ("SEED", seed)];
+    let settings = [("FIRST", &*first), ("KILLS", &last), ("WITHIN", "3000"), ("SEED", seed)];
     let Some(said) = guest("kills.sh", out.path(), &settings) else {
         return;
     };

@@ -63,7 +63,7 @@ impl Ceiling {
         let mut found = Cached::new(page_bytes)?;
         let cached = best(|each| found.select(WORK_UNIT, each, seed))?;
         let single = best(|each| found.select(1, each, seed))?;
-        let mut engine = engine(page_bytes, CACHE_OF_SOME)?;
+        let mut engine = found.with_less()?;
         let read = best(|each| select(&mut engine, WORK_UNIT, each, seed, |counters| counters.verified_pages))?;
         Ok(Ceiling {
             read: read * at_once,
@@ -112,6 +112,13 @@ impl Cached {
         Ok(Cached(engine))
     }
 
+    /// The same pages and memory, of which the cache takes less: what is loaded twice takes longer than what is
+    /// measured.
+    fn with_less(self) -> anyhow::Result<Engine> {
+        let settings = settings(self.0.shape().page_bytes, CACHE_OF_SOME);
+        Ok(Instance::open(self.0.into_ports(), &files(), settings)?.0)
+    }
+
     fn select(&mut self, work_unit: u32, time: Duration, seed: u64) -> anyhow::Result<Reached> {
         select(&mut self.0, work_unit, time, seed, |counters| counters.logical_reads)
     }
@@ -133,6 +140,26 @@ pub fn read(page_bytes: u32, time: Duration, seed: u64) -> anyhow::Result<Reache
     select(&mut engine, WORK_UNIT, time, seed, |counters| counters.verified_pages)
 }
 
+fn settings(page_bytes: u32, cache_bytes: u64) -> Settings {
+    Settings {
+        // A page of the largest size still gives each session two frames.
+        cache_bytes: cache_bytes.max(2 * u64::from(SESSIONS) * u64::from(page_bytes)),
+        multiblock_read: 1,
+        torn_pages: TornPages::None,
+        checkpoint_ns: u64::MAX / 4,
+        writers: 1,
+        redo_bytes: REDO_BYTES,
+        workers: 1,
+    }
+}
+
+fn files() -> Files {
+    Files {
+        data: vec![FileId(0)],
+        redo: FileId(1),
+    }
+}
+
 fn engine(page_bytes: u32, cache_bytes: u64) -> anyhow::Result<Engine> {
     let shape = Shape {
         page_bytes,
@@ -142,20 +169,7 @@ fn engine(page_bytes: u32, cache_bytes: u64) -> anyhow::Result<Engine> {
         compressibility: 1.0,
         duplication: 0.0,
     };
-    let settings = Settings {
-        // A page of the largest size still gives each session two frames.
-        cache_bytes: cache_bytes.max(2 * u64::from(SESSIONS) * u64::from(page_bytes)),
-        multiblock_read: 1,
-        torn_pages: TornPages::None,
-        checkpoint_ns: u64::MAX / 4,
-        writers: 1,
-        redo_bytes: REDO_BYTES,
-        workers: 1,
-    };
-    let files = Files {
-        data: vec![FileId(0)],
-        redo: FileId(1),
-    };
+    let (settings, files) = (settings(page_bytes, cache_bytes), files());
     let sizes = [
         pages::data_file_bytes(&shape, &settings, 1)[0],
         pages::redo_file_bytes(&settings),
