@@ -324,7 +324,8 @@ name = "server"
 kind = "ext4"
 data = "data"
 temp = "temp"
-database = {{ engine = "postgres", settings = {{ max_wal_size = "64MB", min_wal_size = "32MB", work_mem = "64kB" }} }}
+# The LUN files are in memory here: a copy beside them would take more of the budget than it has.
+database = {{ engine = "postgres", load = "insert", settings = {{ max_wal_size = "64MB", min_wal_size = "32MB", work_mem = "64kB" }} }}
 [[stack]]
 name = "file"
 kind = "ext4"

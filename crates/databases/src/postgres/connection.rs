@@ -8,6 +8,7 @@ use crate::postgres::login::address::Address;
 use crate::postgres::login::stream::Stream;
 use crate::postgres::wire::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
 use crate::postgres::wire::requests;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -455,12 +456,12 @@ pub(super) fn log_end(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let end = lines.len().saturating_sub(LOG_LINES);
     // What began it may have been followed by many a word of others, of the server's own recovery among them.
-    let began = lines[..end]
-        .iter()
-        .rposition(|line| CAUSES.iter().any(|cause| line.contains(cause)));
+    // One cause may follow from another: a server that panics for want of space is then terminated by a signal.
+    let last_with = |cause: &&str| lines[..end].iter().rposition(|line| line.contains(*cause));
+    let began: BTreeSet<usize> = CAUSES.iter().filter_map(last_with).collect();
     let last: Vec<&str> = began
-        .map(|at| lines[at])
         .into_iter()
+        .map(|at| lines[at])
         .chain(lines[end..].iter().copied())
         .collect();
     match last.is_empty() {
@@ -488,14 +489,15 @@ mod tests {
     fn the_cause_of_an_end_is_told_however_much_the_server_says_after_it() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut log = vec!["LOG:  database system is ready to accept connections".to_owned()];
-        log.push("LOG:  server process (PID 7) was terminated by signal 9: Killed".into());
+        log.push("PANIC:  could not write to file: No space left on device".into());
+        log.push("LOG:  server process (PID 7) was terminated by signal 6: Aborted".into());
         log.extend((0..2 * LOG_LINES).map(|nth| format!("LOG:  recovery, step {nth}")));
         std::fs::write(file.path(), log.join("\n")).unwrap();
         let told = log_end(file.path());
         let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), LOG_LINES + 1, "{told}");
-        assert!(lines[0].contains("signal 9"), "{told}");
-        assert!(lines[LOG_LINES].ends_with("step 11"), "{told}");
+        assert_eq!(lines.len(), LOG_LINES + 2, "{told}");
+        assert!(lines[0].contains("PANIC") && lines[1].contains("signal 6"), "{told}");
+        assert!(lines[LOG_LINES + 1].ends_with("step 11"), "{told}");
         // However much there is before, only the end is read.
         let long = log[1].clone() + "\n" + &"LOG:  noise\n".repeat(LOG_BYTES_MAX as usize / 4);
         std::fs::write(file.path(), long + &log.join("\n")).unwrap();
@@ -503,6 +505,6 @@ mod tests {
         assert_eq!(log_end(file.path()), told);
         // The cause among the last lines is told once.
         std::fs::write(file.path(), log[..3].join("\n")).unwrap();
-        assert_eq!(log_end(file.path()).matches("signal 9").count(), 1);
+        assert_eq!(log_end(file.path()).matches("signal 6").count(), 1);
     }
 }
