@@ -8,7 +8,7 @@ use anyhow::Context;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Instant;
-use targets::{HEAD_BYTES, Memory, prefetch};
+use targets::{Memory, PREFETCH_BYTES, prefetch};
 
 /// A page of the database that the other sections read.
 pub(crate) const PAGE_BYTES: usize = 8192;
@@ -58,7 +58,7 @@ impl Ahead {
         match self {
             Ahead::Nothing => "nothing ahead".into(),
             Ahead::Itself => "itself asked for first".into(),
-            Ahead::Head => format!("{HEAD_BYTES} bytes of the next before"),
+            Ahead::Head => format!("{PREFETCH_BYTES} bytes of the next before"),
             Ahead::Whole(1) => "the next before".into(),
             Ahead::Whole(further) => format!("the one {further} further before"),
         }
@@ -113,7 +113,7 @@ impl Pool {
             let page = self.page(nth);
             let before: &[u8] = match ahead {
                 Ahead::Itself => page,
-                Ahead::Head => self.page(nth + 1).get(..HEAD_BYTES).unwrap_or_default(),
+                Ahead::Head => self.page(nth + 1).get(..PREFETCH_BYTES).unwrap_or_default(),
                 Ahead::Whole(further) => self.page(nth + further),
                 Ahead::Nothing => &[],
             };

@@ -325,7 +325,10 @@ kind = "ext4"
 data = "data"
 temp = "temp"
 # The LUN files are in memory here: a copy beside them would take more of the budget than it has.
-database = {{ engine = "postgres", load = "insert", settings = {{ max_wal_size = "64MB", min_wal_size = "32MB", work_mem = "64kB" }} }}
+[stack.database]
+engine = "postgres"
+load = "insert"
+settings = {{ max_wal_size = "64MB", min_wal_size = "32MB", work_mem = "64kB" }}
 [[stack]]
 name = "file"
 kind = "ext4"

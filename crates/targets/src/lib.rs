@@ -40,4 +40,4 @@ pub use ports::prompt::{NullPort, PromptPort, StoredPort};
 pub use ports::psync::PsyncPort;
 pub use ports::ring::RingGrant;
 pub use ports::uring::UringPort;
-pub use prefetch::{HEAD_BYTES, prefetch};
+pub use prefetch::{PREFETCH_BYTES, prefetch};

@@ -9,7 +9,7 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// Bytes of a page that are worth asking for ahead: the processor's own prefetcher finds the rest. To ask for the whole
 /// page gains less (`benches/versus`, section floor).
-pub const HEAD_BYTES: usize = 256;
+pub const PREFETCH_BYTES: usize = 256;
 /// Bytes that come at once.
 const LINE: usize = 64;
 

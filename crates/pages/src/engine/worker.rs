@@ -15,7 +15,7 @@ use crate::format::layout::Layout;
 use crate::format::page::{self, Mismatch};
 use crate::format::shape::{Settings, Shape};
 use crate::purpose::Purpose;
-use targets::{Completion, FileId, HEAD_BYTES, Nanos, Op, Port, Request};
+use targets::{Completion, FileId, Nanos, Op, PREFETCH_BYTES, Port, Request};
 
 /// What became ready for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +246,7 @@ impl<P: Port> Worker<P> {
         if let Some(Purpose::Page(frame)) = next.map(|next| Purpose::of(next.token))
             && self.verifies
         {
-            targets::prefetch(self.port.bytes(self.layout.frame_at(frame), HEAD_BYTES));
+            targets::prefetch(self.port.bytes(self.layout.frame_at(frame), PREFETCH_BYTES));
         }
     }
 
