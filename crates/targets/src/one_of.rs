@@ -12,52 +12,103 @@ use crate::ports::fault::FaultPort;
 use crate::ports::psync::PsyncPort;
 use crate::ports::uring::UringPort;
 
-/// Defines an enum of ports and makes it a [`Port`](crate::Port).
+/// Defines an enum of ports and makes it a [`Port`](crate::Port). The first is the way that is taken most.
 #[macro_export]
 macro_rules! one_of_ports {
     (
         $(#[$meta:meta])*
         $visible:vis enum $name:ident $(<$inner:ident: $bound:path>)? {
-            $($(#[$doc:meta])* $variant:ident($port:ty)),+ $(,)?
+            $(#[$first_doc:meta])* $first:ident($first_port:ty)
+            $(, $(#[$doc:meta])* $variant:ident($port:ty))* $(,)?
         }
     ) => {
         $(#[$meta])*
         $visible enum $name $(<$inner: $bound>)? {
-            $($(#[$doc])* $variant($port)),+
+            $(#[$first_doc])* $first($first_port)
+            $(, $(#[$doc])* $variant($port))*
+        }
+
+        // These three are called for each page. The first way is found by one comparison; the others are out of line.
+        impl $(<$inner: $bound>)? $name $(<$inner>)? {
+            #[inline(never)]
+            fn now_elsewhere(&self) -> $crate::Nanos {
+                match self {
+                    $name::$first(port) => $crate::Port::now(port),
+                    $($name::$variant(port) => $crate::Port::now(port)),*
+                }
+            }
+            #[inline(never)]
+            fn bytes_elsewhere(&self, at: u64, len: usize) -> &[u8] {
+                match self {
+                    $name::$first(port) => $crate::Port::bytes(port, at, len),
+                    $($name::$variant(port) => $crate::Port::bytes(port, at, len)),*
+                }
+            }
+            #[inline(never)]
+            fn submit_elsewhere(&mut self, request: $crate::Request) -> Result<(), $crate::TargetError> {
+                match self {
+                    $name::$first(port) => $crate::Port::submit(port, request),
+                    $($name::$variant(port) => $crate::Port::submit(port, request)),*
+                }
+            }
         }
 
         impl $(<$inner: $bound>)? $crate::Port for $name $(<$inner>)? {
-            #[inline]
+            #[inline(always)]
             fn now(&self) -> $crate::Nanos {
-                match self { $($name::$variant(port) => port.now()),+ }
+                if let $name::$first(port) = self {
+                    return port.now();
+                }
+                self.now_elsewhere()
             }
             #[inline]
             fn memory(&self) -> u64 {
-                match self { $($name::$variant(port) => port.memory()),+ }
+                match self {
+                    $name::$first(port) => port.memory(),
+                    $($name::$variant(port) => port.memory()),*
+                }
             }
-            #[inline]
+            #[inline(always)]
             fn bytes(&self, at: u64, len: usize) -> &[u8] {
-                match self { $($name::$variant(port) => port.bytes(at, len)),+ }
+                if let $name::$first(port) = self {
+                    return port.bytes(at, len);
+                }
+                self.bytes_elsewhere(at, len)
             }
             #[inline]
             fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-                match self { $($name::$variant(port) => port.bytes_mut(at, len)),+ }
+                match self {
+                    $name::$first(port) => port.bytes_mut(at, len),
+                    $($name::$variant(port) => port.bytes_mut(at, len)),*
+                }
             }
             #[inline]
             fn alignment(&self) -> u32 {
-                match self { $($name::$variant(port) => port.alignment()),+ }
+                match self {
+                    $name::$first(port) => port.alignment(),
+                    $($name::$variant(port) => port.alignment()),*
+                }
             }
             #[inline]
             fn depth(&self) -> usize {
-                match self { $($name::$variant(port) => port.depth()),+ }
+                match self {
+                    $name::$first(port) => port.depth(),
+                    $($name::$variant(port) => port.depth()),*
+                }
             }
             #[inline]
             fn in_flight(&self) -> usize {
-                match self { $($name::$variant(port) => port.in_flight()),+ }
+                match self {
+                    $name::$first(port) => port.in_flight(),
+                    $($name::$variant(port) => port.in_flight()),*
+                }
             }
-            #[inline]
+            #[inline(always)]
             fn submit(&mut self, request: $crate::Request) -> Result<(), $crate::TargetError> {
-                match self { $($name::$variant(port) => port.submit(request)),+ }
+                if let $name::$first(port) = self {
+                    return port.submit(request);
+                }
+                self.submit_elsewhere(request)
             }
             #[inline]
             fn wait(
@@ -66,19 +117,34 @@ macro_rules! one_of_ports {
                 until: Option<$crate::Nanos>,
                 done: &mut Vec<$crate::Completion>,
             ) -> Result<(), $crate::TargetError> {
-                match self { $($name::$variant(port) => port.wait(min, until, done)),+ }
+                match self {
+                    $name::$first(port) => port.wait(min, until, done),
+                    $($name::$variant(port) => port.wait(min, until, done)),*
+                }
             }
             fn size(&self, file: $crate::FileId) -> Result<u64, $crate::TargetError> {
-                match self { $($name::$variant(port) => port.size(file)),+ }
+                match self {
+                    $name::$first(port) => port.size(file),
+                    $($name::$variant(port) => port.size(file)),*
+                }
             }
             fn grow(&mut self, file: $crate::FileId, size: u64) -> Result<(), $crate::TargetError> {
-                match self { $($name::$variant(port) => port.grow(file, size)),+ }
+                match self {
+                    $name::$first(port) => port.grow(file, size),
+                    $($name::$variant(port) => port.grow(file, size)),*
+                }
             }
             fn extents(&self, file: $crate::FileId) -> Result<Vec<$crate::Extent>, $crate::TargetError> {
-                match self { $($name::$variant(port) => port.extents(file)),+ }
+                match self {
+                    $name::$first(port) => port.extents(file),
+                    $($name::$variant(port) => port.extents(file)),*
+                }
             }
             fn waker(&self) -> $crate::Waker {
-                match self { $($name::$variant(port) => port.waker()),+ }
+                match self {
+                    $name::$first(port) => port.waker(),
+                    $($name::$variant(port) => port.waker()),*
+                }
             }
         }
     };

@@ -210,11 +210,14 @@ impl<'a> Run<'a> {
                 // Not put back into the queue. An open due time stays for the next session.
                 Started::Exhausted => state.start = IDLE,
             }
-            self.settle(op);
+            if !self.done.is_empty() {
+                self.settle(op);
+            }
         }
         Ok(())
     }
 
+    #[inline]
     fn end_pauses(&mut self, now: Nanos) {
         if let Source::Closed { pausing, .. } = &mut self.source {
             while let Some(&Reverse((due, session))) = pausing.peek() {
@@ -228,6 +231,7 @@ impl<'a> Run<'a> {
     }
 
     /// The next session that may start now, with the due time of its operation.
+    #[inline(always)]
     fn next_start(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         let session = *self.ready.front()?;
         let due = match &mut self.source {
@@ -298,7 +302,7 @@ impl<'a> Run<'a> {
         self.done.clear();
     }
 
-    #[inline]
+    #[inline(always)]
     fn make_ready(&mut self, session: u32, at: Nanos, count: u64, own_ns: u64) {
         if let Source::Closed { think, pausing } = &mut self.source {
             let thinks = think.filter(|think| count.is_multiple_of(u64::from(think.frequency)));

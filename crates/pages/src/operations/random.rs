@@ -313,6 +313,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         }
     }
 
+    #[inline(always)]
     fn end(&mut self, nth: u32, class: u8, units: u64, done: &mut Vec<Done>) {
         done.push(Done {
             session: nth,
@@ -323,6 +324,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
     }
 
     /// A page of the operation is there, verified and pinned.
+    #[inline(always)]
     fn arrived(&mut self, nth: u32, index: u32, frame: u32) {
         let session = &mut self.sessions[nth as usize];
         session.arrived += 1;
@@ -451,7 +453,11 @@ impl<'a, P: Port> RandomOperation<'a, P> {
                     let nth = slot / self.work.outstanding;
                     self.sessions[nth as usize].busy &= !(1 << (slot % self.work.outstanding));
                     self.arrived(nth, self.slot_page[slot as usize], frame);
-                    if !self.sessions[nth as usize].queued {
+                    let session = &self.sessions[nth as usize];
+                    if session.class == SELECT && session.arrived == session.unit {
+                        // All of it was asked for and has come: a select has no more to do.
+                        self.end(nth, SELECT, u64::from(session.unit), done);
+                    } else if !session.queued {
                         self.step(nth, done)?;
                     }
                 }
@@ -490,6 +496,7 @@ fn below(rng: &mut Xoshiro256PlusPlus, n: u32) -> u32 {
 impl<P: Port> Operation for RandomOperation<'_, P> {
     type Error = PagesError;
 
+    #[inline(always)]
     fn now(&self) -> Nanos {
         self.worker.port.now()
     }
@@ -498,6 +505,7 @@ impl<P: Port> Operation for RandomOperation<'_, P> {
         &CLASSES
     }
 
+    #[inline(always)]
     fn start(&mut self, session: u32, done: &mut Vec<Done>) -> Result<Started, PagesError> {
         let state = &self.sessions[session as usize];
         if self.work.work_loop > 0 && state.operations >= self.work.work_loop {
