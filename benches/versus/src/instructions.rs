@@ -9,7 +9,7 @@
 
 use crate::child::Started;
 use crate::contender::{Contender, Limit, Tool};
-use crate::flags::Side;
+use crate::flags::{Side, Work};
 use crate::stepped;
 use crate::undo::Interrupt;
 use anyhow::{Context, bail};
@@ -130,14 +130,19 @@ pub(crate) fn by_difference(
     ))
 }
 
-/// So many reads at least are counted one by one.
-const STEPPED_REQUESTS: u64 = 640;
+/// So many bytes at least are read while instructions are counted one by one: 640 pages of 8 KiB. Of writes a quarter,
+/// for what is written is made first, word by word.
+const STEPPED_BYTES: u64 = 5 << 20;
 
-/// Reads of two runs, in whole operations of each session. The longer one has twice as many: what the drain and the end
-/// cost is in both.
+/// Requests of two runs, in whole operations of each session. The longer one has twice as many: what the drain and the
+/// end cost is in both.
 fn stepped_requests(side: &Side) -> [u64; 2] {
     let step = u64::from(side.sessions) * u64::from(side.work_unit);
-    let few = STEPPED_REQUESTS.next_multiple_of(step.max(1));
+    let parts = match side.work {
+        Work::Copies | Work::Mirrored => 4,
+        _ => 1,
+    };
+    let few = (STEPPED_BYTES / parts / u64::from(side.block.max(1))).next_multiple_of(step.max(1));
     [few, 2 * few]
 }
 
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn stepped_runs_have_whole_operations_of_each_session() {
         let of = |sessions: u32, work_unit: u32| {
-            let own = crate::contender::side(crate::flags::Work::Reads, std::path::Path::new("/x"));
+            let own = crate::contender::side(Work::Reads, std::path::Path::new("/x"));
             stepped_requests(&Side {
                 sessions,
                 work_unit,
@@ -210,6 +215,13 @@ mod tests {
         assert_eq!(of(64, 1), [640, 1280]);
         assert_eq!(of(64, 16), [1024, 2048]);
         assert_eq!(of(16, 1), [640, 1280]);
+        let mirrored = crate::contender::side(Work::Mirrored, std::path::Path::new("/x"));
+        let large = Side {
+            block: 128 << 10,
+            sessions: 8,
+            ..mirrored
+        };
+        assert_eq!(stepped_requests(&large), [16, 32]);
     }
 
     #[test]

@@ -62,29 +62,38 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
         .tempdir_in(&flags.dir)?;
     let bench = bench(flags, scratch.path(), interrupt);
     let mut found = Found::default();
+    let mut cut = None;
     for section in asked(flags) {
-        bench.interrupt.check()?;
+        if let Err(error) = bench.interrupt.check() {
+            found.absent.push((section, "the run was interrupted".into()));
+            cut = Some(error);
+            continue;
+        }
         found.asked.push(section);
         match one(&bench, section) {
-            Ok(part) => {
-                for table in &part.tables {
-                    println!("{}", table.markdown());
-                }
-                found.absent.extend(left_out(section, &part));
-                found.tables.extend(part.tables);
-                found.seen.extend(part.seen);
-                found.absent.extend(part.absent);
-            }
+            Ok(part) => keep(&mut found, section, part),
             // A place that can't be had here is said to be missing, not left out in silence.
             Err(error) => {
-                bench.interrupt.check()?;
                 say(&format!("{section:?} is left out: {error:#}"));
                 found.absent.push((section, format!("{error:#}")));
             }
         }
     }
     println!("{}", bounds::table(&found));
-    record::write(flags, &bench, &found)
+    // An interrupted run keeps the sections that it ended.
+    record::write(flags, &bench, &found)?;
+    cut.or_else(|| bench.interrupt.check().err()).map_or(Ok(()), Err)
+}
+
+/// Prints the tables of a section, and adds them to what was found.
+fn keep(found: &mut Found, section: Section, part: Found) {
+    for table in &part.tables {
+        println!("{}", table.markdown());
+    }
+    found.absent.extend(left_out(section, &part));
+    found.tables.extend(part.tables);
+    found.seen.extend(part.seen);
+    found.absent.extend(part.absent);
 }
 
 /// The sections that are to run, in their order.

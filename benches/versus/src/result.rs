@@ -57,7 +57,11 @@ pub(crate) fn write(path: &Path, size: Size) -> anyhow::Result<()> {
 
 /// A study file of that size, on models: a check of it looks at no device.
 pub(crate) fn study_of_models(size: Size) -> String {
-    let mut text = format!("[study]\nname = \"synthetic\"\nblocks = {}\n", size.blocks);
+    // A check refuses a study that its time limit would end: 10,000 phase runs take over five hours.
+    let mut text = format!(
+        "[study]\nname = \"synthetic\"\nblocks = {}\ntime_limit = \"24h\"\n",
+        size.blocks
+    );
     for stack in 0..size.stacks {
         let name = stack_name(stack);
         text += &format!("\n[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"256MiB\"\nservice = \"200us\"\n");
