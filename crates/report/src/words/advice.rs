@@ -86,7 +86,7 @@ impl<'a> Group<'a> {
             clauses.extend(self.rest(&margin));
         }
         // Right after the advice: the tables say the rest, but an advice without this would say too much.
-        clauses.splice(1..1, open);
+        clauses.splice(1..1, self.small(analysis.study.margin).into_iter().chain(open));
         clauses
     }
 
@@ -102,6 +102,28 @@ impl<'a> Group<'a> {
             ),
         };
         Some(Clause::of(said, self.claims(Verdict::Equivalent)).of_the_rest())
+    }
+
+    /// That each difference for which a stack is called better or worse is smaller than the margin: a verdict stays as
+    /// it was first given, and later blocks may show how little it is about.
+    fn small(&self, margin: f64) -> Option<Clause> {
+        let decided = |one: &&&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let limits = 1.0 / (1.0 + margin)..1.0 + margin;
+        let inside = |one: &Comparison| {
+            let ends = [one.low, one.high];
+            ends.iter().all(|end| end.is_some_and(|end| limits.contains(&end)))
+        };
+        let all: Vec<&Comparison> = self.all.iter().filter(decided).copied().collect();
+        if !all.iter().all(|one| inside(one)) {
+            return None;
+        }
+        let margin = percent(margin);
+        let said = match all.len() {
+            0 => return None,
+            1 => format!("This difference is smaller than the margin of {margin}"),
+            _ => format!("Each of these differences is smaller than the margin of {margin}"),
+        };
+        Some(Clause::from(said).always())
     }
 
     /// What is undecided; `advised`: beside an advice, which leaves out stacks that nothing speaks for or against.
@@ -459,6 +481,20 @@ mod tests {
             kept(1, &some),
             ["2 other comparisons with ext4 are undecided after 4 blocks"]
         );
+    }
+
+    #[test]
+    fn a_decided_difference_inside_the_margin_is_called_small() {
+        let worse = comparison("xfs", "reads", Verdict::Worse, 0.98);
+        let small = "This difference is smaller than the margin of 5 %";
+        assert_eq!(kept(0, std::slice::from_ref(&worse)), [small]);
+        let both = [worse.clone(), comparison("xfs", "scan", Verdict::Better, 1.02)];
+        assert_eq!(
+            kept(0, &both),
+            ["Each of these differences is smaller than the margin of 5 %"]
+        );
+        let much = [worse, comparison("xfs", "scan", Verdict::Worse, 0.5)];
+        assert_eq!(kept(0, &much), Vec::<String>::new());
     }
 
     #[test]
