@@ -577,7 +577,7 @@ fn a_full_file_system_stops_the_load_and_says_so() {
         "{error}"
     );
     assert!(
-        error.contains("larger LUNs") || error.contains("the phase is void"),
+        error.contains("give it more room") || error.contains("the phase is void"),
         "{error}"
     );
 }

@@ -299,10 +299,14 @@ pub(super) fn shown(text: &str) -> String {
     out
 }
 
+/// What to do when a server finds no space, be it on a stack or beside the LUN files.
+pub(super) const FULL: &str =
+    "the file system under the server is full: use fewer warehouses or a smaller scale, or give it more room";
+
 /// What to do about an SQLSTATE.
 pub(super) fn cure_of(code: &str) -> &'static str {
     match code {
-        "53100" => "the file system under the server is full: fewer warehouses, or larger LUNs",
+        "53100" => FULL,
         "53200" => "the server ran out of memory: a smaller shared_buffers or a larger memory budget",
         "53400" => "temporary files reached `temp_file_limit`: raise it in `settings`, or ask with fewer users",
         "53300" => "the server has no room for more sessions: raise max_connections, or use fewer users",

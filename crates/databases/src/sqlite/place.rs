@@ -504,6 +504,18 @@ impl Session {
         self.pragma("integrity_check")
     }
 
+    /// Commits a change that no work sees, so that the journal has been written once and keeps its room.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn begin_journal(&self) -> Result<(), SqliteError> {
+        let text = "PRAGMA user_version = 1";
+        self.connection
+            .execute_batch(text)
+            .map_err(|source| self.error(text, source))?;
+        self.checkpoint_if_logged()
+    }
+
     /// [`Session::checkpoint`] where there is a write-ahead log; without one everything is home with its commit.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ impl Database for Sqlite {
     }
 
     fn shares_tables(&self) -> Option<String> {
-        (self.load == TableLoad::Copy).then(|| format!("SQLite, pages of {}", self.page))
+        self.tables()
     }
 
     fn image(
@@ -187,6 +187,14 @@ impl Lite {
             journal: sqlite::Journal::Off,
             ..self.alone()
         }
+    }
+
+    /// Gives a database that was loaded without a journal that of the study, and the journal its first room: otherwise
+    /// the first phase would pay for both.
+    fn begin_journal(&mut self, name: &'static str) -> anyhow::Result<()> {
+        let settings = self.alone();
+        let session = self.base(name)?.place.connect(&settings)?;
+        session.begin_journal().context("begin the journal")
     }
 
     /// Reads of a database at the same time: each user who asks questions is a thread of its own.
@@ -320,7 +328,9 @@ impl Sql for Lite {
         let mut session = self.base(ORDERS)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
-        sqlite::load(&session, scale, seed, now_us).context("load the company")
+        sqlite::load(&session, scale, seed, now_us).context("load the company")?;
+        drop(session);
+        self.begin_journal(ORDERS)
     }
 
     fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
@@ -328,7 +338,9 @@ impl Sql for Lite {
         let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
         session.interrupted_by(cancel.clone())?;
         let shape = shape(rows, settings.page_bytes, None);
-        sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")
+        sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")?;
+        drop(session);
+        self.begin_journal(SCATTERED)
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
@@ -577,9 +589,8 @@ mod tests {
         lite.load_orders(&scale, 1, &cancel).unwrap();
         // The file's own word for how it is written: 1 with a rollback journal or none, 2 with a log.
         let written = || std::fs::read(dir.path().join(ORDERS)).unwrap()[18];
-        assert_eq!(written(), 1, "loaded without the log of the study");
+        assert_eq!(written(), 2, "it has the log of the study before the first phase");
         assert_eq!(lite.broken(&scale).unwrap(), []);
-        assert_eq!(written(), 2, "and then it has it");
         // Long enough to be ended, and short enough to come back where nothing ends it.
         let long = "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 3000000) \
                     SELECT count(*) FROM n";

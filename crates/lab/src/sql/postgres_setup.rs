@@ -18,6 +18,8 @@ pub(super) const QUESTIONS: &str = "assay_questions";
 /// Where a server lies whose tables are copied, in the run's own directory, and the file of the copy.
 const LOADED: &str = "tables-server";
 const KEPT: &str = "tables-server.copy";
+/// Half of what a study's estimate has room for.
+const LOADING_LOG: &str = "256MB";
 
 /// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
 pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
@@ -88,6 +90,19 @@ pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Setti
     }
 }
 
+/// Of the server that loads tables for stacks whose settings differ: only those that shape tables, and a small log.
+fn loading(asked: &Postgres, study: &Study) -> Settings {
+    let mut explicit: BTreeMap<String, String> = asked.shaping().cloned().collect();
+    explicit.insert("max_wal_size".to_string(), LOADING_LOG.to_string());
+    Settings {
+        preset: postgres::Preset::Default,
+        memory_bytes: study.memory.budget.map(|budget| budget.0),
+        shared_buffers_bytes: Some(asked.cache.0),
+        sessions: 1,
+        explicit,
+    }
+}
+
 /// Loads tables of decision support once, by a server in `dir` that is gone afterwards; what is kept of it has no name.
 pub(super) fn load_cluster(
     asked: &Postgres,
@@ -124,7 +139,7 @@ fn loaded_in(
         contents: true,
     })?;
     journal.before(Undo::StopServer { data })?;
-    let server = cluster.start_at(&settings(asked, trial.study, access), &private)?;
+    let server = cluster.start_at(&loading(asked, trial.study), &private)?;
     let address = postgres::create(server.address(), QUESTIONS)?;
     let cancel = trial.turn.cancel;
     postgres::load_decision_support(&address, tables.scale, tables.source, cancel)?;

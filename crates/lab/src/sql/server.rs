@@ -20,7 +20,7 @@ use databases::postgres::{
     Server, ServerCounters,
 };
 use ledger::Skipped;
-use plan::{Access, Postgres, Random, Stack, TableLoad};
+use plan::{Access, Postgres, Random, Stack};
 use sandbox::Directory;
 use stacks::{Journal, Undo};
 use std::path::{Path, PathBuf};
@@ -87,9 +87,8 @@ impl Database for Postgres {
         Ok(Box::new(CutServer::make(journal, self, trial)?))
     }
 
-    /// All of its settings, for some shape what is loaded: the statistics of tables, to name one.
     fn shares_tables(&self) -> Option<String> {
-        (self.load == TableLoad::Copy).then(|| format!("PostgreSQL, {self:?}"))
+        self.tables()
     }
 
     fn image(

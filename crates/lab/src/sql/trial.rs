@@ -83,8 +83,13 @@ fn image<'a>(images: &'a BTreeMap<String, Copied>, trial: &Trial<'_>) -> Option<
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
     let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
-    trial.turn.doing(&trial.stand.name, database.making());
-    let made = database.make(trial, image(&site.images, trial), &mut site.journal);
+    let image = image(&site.images, trial);
+    let doing = match image.and_then(Copied::cluster) {
+        Some(_) => "copying tables, then starting the server",
+        None => database.making(),
+    };
+    trial.turn.doing(&trial.stand.name, doing);
+    let made = database.make(trial, image, &mut site.journal);
     // The error of a copy that a signal ended is but its echo.
     signals::check(trial.turn.cancel)?;
     made

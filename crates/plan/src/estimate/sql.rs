@@ -2,9 +2,11 @@
 //!
 //! Times are assumed, from runs on two cores; an order of magnitude, not a promise.
 
-use crate::study::{Engine, Phase, Stack, Study, TableLoad, Tpcc, Tpch};
+use crate::study::{Engine, Phase, Stack, Study, Tpcc, Tpch};
 use std::collections::BTreeSet;
 
+/// What the log of a server that loads tables may grow to, and what its files take beside them.
+const LOADING_LOG_BYTES: u64 = 512 << 20;
 /// Making and starting a server, and stopping it.
 const SERVER_NS: u64 = 3_000_000_000;
 
@@ -19,11 +21,9 @@ fn company_ns(phase: &Phase) -> u64 {
 /// What a stack takes tables of decision support from as a copy; stacks that share it say the same.
 fn copied(stack: &Stack) -> Option<String> {
     match &stack.engine {
-        Engine::Sqlite(sqlite) => (sqlite.load == TableLoad::Copy).then(|| format!("pages of {}", sqlite.page)),
+        Engine::Sqlite(sqlite) => sqlite.tables(),
         // A server that is there already has no directory that could be copied.
-        Engine::Postgres(postgres) if stack.kind.server().is_none() => {
-            (postgres.load == TableLoad::Copy).then(|| format!("{postgres:?}"))
-        }
+        Engine::Postgres(postgres) if stack.kind.server().is_none() => postgres.tables(),
         _ => None,
     }
 }
@@ -47,11 +47,13 @@ pub(super) fn once_ns(study: &Study) -> u64 {
     all_tables_ns(study).saturating_mul(all_copied(study).len() as u64)
 }
 
-/// Room that these take beside the stacks. A server's data are there twice until they are copied out of its directory.
+/// Room that these take beside the stacks. A server's data are there twice until they are copied out of its directory,
+/// with its log.
 pub(super) fn once_bytes(study: &Study) -> u64 {
     let is_server = |stack: &Stack| matches!(stack.engine, Engine::Postgres(_)) && copied(stack).is_some();
     let servers = u64::from(study.stacks.iter().any(is_server));
-    all_tables_bytes(study).saturating_mul(all_copied(study).len() as u64 + servers)
+    let tables = all_tables_bytes(study).saturating_mul(all_copied(study).len() as u64 + servers);
+    tables.saturating_add(servers * LOADING_LOG_BYTES)
 }
 
 /// Bytes of tables that are read back after they were copied.

@@ -45,6 +45,36 @@ settled! {
     }
 }
 
+/// Settings that shape tables while they are loaded, or what the planner knows of them.
+const SHAPING: [&str; 4] = [
+    "default_statistics_target",
+    "default_toast_compression",
+    "vacuum_freeze_min_age",
+    "vacuum_freeze_table_age",
+];
+
+impl Postgres {
+    /// Settings that shape tables while they are loaded.
+    pub fn shaping(&self) -> impl Iterator<Item = &(String, String)> {
+        self.settings
+            .iter()
+            .filter(|(name, _)| SHAPING.contains(&name.as_str()))
+    }
+
+    /// The kind of tables of decision support that are copied into a stack: stacks with the same kind share one load.
+    /// `None`: each stack loads its own.
+    pub fn tables(&self) -> Option<String> {
+        let shaping: Vec<_> = self.shaping().collect();
+        let kind = || {
+            format!(
+                "PostgreSQL {:?}, checksums {}, {shaping:?}",
+                self.version, self.checksums
+            )
+        };
+        (self.load == TableLoad::Copy).then(kind)
+    }
+}
+
 /// As a table of strings.
 fn settings(all: &[(String, String)]) -> String {
     table(all.iter().map(|(name, value)| (quoted(name), quoted(value))))
@@ -88,6 +118,13 @@ settled! {
         pub wal_autocheckpoint: u32,
         /// How tables of decision support come onto a stack.
         pub load: TableLoad,
+    }
+}
+
+impl Sqlite {
+    /// As [`Postgres::tables`].
+    pub fn tables(&self) -> Option<String> {
+        (self.load == TableLoad::Copy).then(|| format!("SQLite, pages of {}", self.page))
     }
 }
 

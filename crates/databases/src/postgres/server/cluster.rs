@@ -6,7 +6,7 @@
 //! is taken for slowness.
 
 use crate::postgres::connection::{Connection, log_end};
-use crate::postgres::error::{PostgresError, no_answer, shown};
+use crate::postgres::error::{FULL, PostgresError, no_answer, shown};
 use crate::postgres::login::address::Address;
 use crate::postgres::server::image::{ClusterImage, is_segment};
 use crate::postgres::server::installs::Install;
@@ -126,6 +126,9 @@ impl Cluster {
         let made = empty_directory(data)?;
         reachable(made.path(), &run_as)?;
         let wal = wal.map(empty_directory).transpose()?;
+        if let Some(wal) = &wal {
+            reachable(wal.path(), &run_as)?;
+        }
         image.copy_into(&made, wal.as_ref(), &run_as, cancel)?;
         Ok(Cluster::at(install, made.path(), run_as))
     }
@@ -370,7 +373,7 @@ impl Server {
     fn died(&self, what: &str) -> PostgresError {
         let log = self.address.log.as_deref().map(log_end).unwrap_or_default();
         let cure = match () {
-            () if log.contains("No space left") => "the file system under it is full: fewer warehouses, or larger LUNs",
+            () if log.contains("No space left") => FULL,
             () if log.contains("unrecognized configuration parameter")
                 || log.contains("invalid value for parameter") =>
             {

@@ -23,7 +23,10 @@ const DIRS_MAX: usize = 200;
 const WAL: &str = "pg_wal";
 /// Digits of the name of a segment of that log.
 const SEGMENT_DIGITS: usize = 24;
-const CURE: &str = "check the device and the kernel's log, or use a larger LUN set";
+/// For what is written to a stack, for what is read, and for what is kept beside the stacks.
+const STACK: &str = "check the device and the kernel's log, or use a larger LUN set";
+const CURE: &str = "check the device and the kernel's log";
+const ROOM: &str = "free space beside the LUN files, or write load = \"insert\"";
 
 /// A directory in the data, by the one that it lies in; the data themselves come first.
 #[derive(Debug)]
@@ -93,7 +96,16 @@ impl ClusterImage {
             files: Vec::new(),
         };
         image.take(&top, &Reading { last, user, cancel }, None)?;
+        image
+            .settle()
+            .map_err(|e| PostgresError::path("keep a copy of", data, e, ROOM))?;
         Ok(image)
+    }
+
+    /// Writes the file out and lets go of its memory: later that would happen while a phase is measured.
+    fn settle(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        Ok(fadvise(&self.file, 0, None, Advice::DontNeed)?)
     }
 
     /// Bytes of all files.
@@ -167,8 +179,7 @@ impl ClusterImage {
             from.read_exact_at(piece, at).map_err(failed)?;
             held.sums.push(targets::crc32c(piece));
             let written = self.file.write_all_at(piece, held.at + at);
-            let cure = "free space beside the LUN files, or write load = \"insert\"";
-            written.map_err(|e| PostgresError::path("keep a copy of", path, e, cure))?;
+            written.map_err(|e| PostgresError::path("keep a copy of", path, e, ROOM))?;
         }
         self.bytes += bytes;
         self.files.push(held);
@@ -208,7 +219,7 @@ impl ClusterImage {
                 Some(wal) => {
                     let linked = rustix::fs::symlinkat(wal.path(), top, WAL);
                     let path = top.path().join(WAL);
-                    linked.map_err(|e| PostgresError::path("make the link", path, e.into(), CURE))?;
+                    linked.map_err(|e| PostgresError::path("make the link", path, e.into(), STACK))?;
                     wal.clone()
                 }
                 None => above.make(&inner.name, 0o700)?,
@@ -226,7 +237,7 @@ impl ClusterImage {
         cancel: &AtomicBool,
     ) -> Result<(), PostgresError> {
         let path = dir.path().join(&held.name);
-        let failed = |e: io::Error| PostgresError::path("write", &path, e, CURE);
+        let failed = |e: io::Error| PostgresError::path("write", &path, e, STACK);
         let to = File::from(dir.create(&held.name, OFlags::WRONLY).map_err(|e| failed(e.into()))?);
         if let RunAs::User { uid, gid, .. } = run_as {
             fchown(&to, Some(*uid), Some(*gid)).map_err(failed)?;
@@ -250,7 +261,7 @@ impl ClusterImage {
 fn sync(dir: &Directory) -> Result<(), PostgresError> {
     let opened = dir.open_file(".", OFlags::RDONLY | OFlags::DIRECTORY);
     let synced = opened.and_then(rustix::fs::syncfs);
-    synced.map_err(|e| PostgresError::path("flush", dir.path(), e.into(), CURE))
+    synced.map_err(|e| PostgresError::path("flush", dir.path(), e.into(), STACK))
 }
 
 /// An error unless the file is what was written.
