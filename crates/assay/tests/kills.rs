@@ -8,9 +8,12 @@ use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The smallest that XFS takes and a server's log fits into, and enough for the others: each trial writes it anew.
+/// The smallest that XFS takes and a log fits into that nothing empties, and enough for the others: each trial writes
+/// it anew.
 fn lun(stacks: &str) -> &'static str {
-    let is_large = ["\"xfs\"", "\"postgres\""].iter().any(|word| stacks.contains(word));
+    let is_large = ["\"xfs\"", "\"postgres\"", "\"sqlite\""]
+        .iter()
+        .any(|word| stacks.contains(word));
     if is_large { "304MiB" } else { "128MiB" }
 }
 

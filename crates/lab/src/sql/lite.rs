@@ -181,20 +181,20 @@ impl Lite {
         self.with_cache(self.settings.cache.0)
     }
 
-    /// The same without a journal: a database whose load fails is thrown away, so nothing needs to be rolled back.
-    fn loading(&self) -> sqlite::Settings {
-        sqlite::Settings {
-            journal: sqlite::Journal::Off,
-            ..self.alone()
-        }
-    }
-
-    /// Gives a database that was loaded without a journal that of the study, and the journal its first room: otherwise
-    /// the first phase would pay for both.
-    fn begin_journal(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let settings = self.alone();
-        let session = self.base(name)?.place.connect(&settings)?;
-        session.begin_journal().context("begin the journal")
+    /// Loads without a journal, for what fails is thrown away. Then the database gets that of the study, and the
+    /// journal its first room: otherwise the first phase would pay for both.
+    fn load<F>(&mut self, name: &'static str, cancel: &Arc<AtomicBool>, load: F) -> anyhow::Result<()>
+    where
+        F: FnOnce(&Session) -> Result<(), sqlite::SqliteError>,
+    {
+        let later = self.alone();
+        let journal = sqlite::Journal::Off;
+        let place = &self.base(name)?.place;
+        let mut session = place.connect(&sqlite::Settings { journal, ..later })?;
+        session.interrupted_by(cancel.clone())?;
+        load(&session)?;
+        drop(session);
+        Ok(place.connect(&later)?.begin_journal()?)
     }
 
     /// Reads of a database at the same time: each user who asks questions is a thread of its own.
@@ -243,9 +243,8 @@ impl Lite {
     /// One of the only connections, so many; its statements end when a signal comes.
     fn checking(&mut self, name: &'static str, of: u32) -> anyhow::Result<Session> {
         let settings = self.with_cache(self.settings.cache.0 / u64::from(of));
-        let cancel = self.cancel.clone();
         let mut session = self.base(name)?.place.connect(&settings)?;
-        session.interrupted_by(cancel)?;
+        session.interrupted_by(self.cancel.clone())?;
         Ok(session)
     }
 
@@ -324,23 +323,16 @@ impl Sql for Lite {
     }
 
     fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.loading();
-        let mut session = self.base(ORDERS)?.place.connect(&settings)?;
-        session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
-        sqlite::load(&session, scale, seed, now_us).context("load the company")?;
-        drop(session);
-        self.begin_journal(ORDERS)
+        let load = |session: &Session| sqlite::load(session, scale, seed, now_us);
+        self.load(ORDERS, cancel, load).context("load the company")
     }
 
     fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let settings = self.loading();
-        let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
-        session.interrupted_by(cancel.clone())?;
-        let shape = shape(rows, settings.page_bytes, None);
-        sqlite::load_scattered(&session, &shape, seed).context("load the table of random work")?;
-        drop(session);
-        self.begin_journal(SCATTERED)
+        let shape = shape(rows, self.alone().page_bytes, None);
+        let load = |session: &Session| sqlite::load_scattered(session, &shape, seed);
+        self.load(SCATTERED, cancel, load)
+            .context("load the table of random work")
     }
 
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
@@ -584,8 +576,7 @@ mod tests {
     fn a_signal_ends_the_checks_of_a_database() {
         let dir = tempfile::tempdir().unwrap();
         let mut lite = lite(dir.path());
-        let scale = Scale::reduced(1).unwrap();
-        let cancel = lite.cancel.clone();
+        let (scale, cancel) = (Scale::reduced(1).unwrap(), lite.cancel.clone());
         lite.load_orders(&scale, 1, &cancel).unwrap();
         // The file's own word for how it is written: 1 with a rollback journal or none, 2 with a log.
         let written = || std::fs::read(dir.path().join(ORDERS)).unwrap()[18];
