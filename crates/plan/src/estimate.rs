@@ -5,6 +5,8 @@
 
 mod sql;
 
+pub use sql::LOADING_WAL_BYTES;
+
 use crate::space;
 use crate::study::kind::{Pace, moving_ns};
 use crate::study::{Phase, Stack, Study};

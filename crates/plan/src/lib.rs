@@ -34,7 +34,7 @@ mod written;
 
 pub use document::keys_markdown;
 pub use error::{PlanError, Problem};
-pub use estimate::{Estimate, blocks_that_fill, estimate};
+pub use estimate::{Estimate, LOADING_WAL_BYTES, blocks_that_fill, estimate};
 pub use options::{
     Given, Refused, Rule, Step, Takes, Tool, Value, arguments, mount_words, options, options_markdown, split_flag,
 };

@@ -107,9 +107,9 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     table.notes.push(format!(
         "Engine: {}, cache {CACHE_MIB} MiB, half of the operations update their page. A page is one that was read, or \
          written home; what it writes and flushes of its redo log (images against torn pages included) is in its CPU \
-         and not in its pages. fio: {} % reads, and a rest of {} us after each {BURST} pages, so that it reads and \
-         writes as many a second as the engine did in a trial, by {TRIALS} trials of fio; its file is as long as the \
-         database.",
+         and not in its pages. fio does {} % reads, and rests {} us after each {BURST} pages. So it moves as many \
+         pages a second as the engine did in a trial. The rest was found by {TRIALS} trials of fio. Its file is as \
+         long as the database.",
         place.words, pace.read_pct, pace.rest_us
     ));
     let mut found = Found::default();

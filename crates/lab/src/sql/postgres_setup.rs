@@ -6,7 +6,7 @@ use super::contract::{Tables, Trial};
 use crate::host::site::undone;
 use anyhow::{Context, ensure};
 use databases::postgres::{self, Address, Cluster, ClusterImage, Install, PostgresError, RunAs, Settings};
-use plan::{Access, Postgres, Preset, Study};
+use plan::{Access, LOADING_WAL_BYTES, Postgres, Preset, Study};
 use rustix::fs::OFlags;
 use sandbox::{Directory, Identity};
 use stacks::{Journal, Undo};
@@ -18,8 +18,6 @@ pub(super) const QUESTIONS: &str = "assay_questions";
 /// Where a server lies whose tables are copied, in the run's own directory, and the file of the copy.
 const LOADED: &str = "tables-server";
 const KEPT: &str = "tables-server.copy";
-/// Half of what a study's estimate has room for.
-const LOADING_LOG: &str = "256MB";
 
 /// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
 pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
@@ -90,10 +88,10 @@ pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Setti
     }
 }
 
-/// Of the server that loads tables for stacks whose settings differ: only those that shape tables, and a small log.
+/// Settings of the server that loads tables for copies: those of the study that shape tables, and a small log.
 fn loading(asked: &Postgres, study: &Study) -> Settings {
     let mut explicit: BTreeMap<String, String> = asked.shaping().cloned().collect();
-    explicit.insert("max_wal_size".to_string(), LOADING_LOG.to_string());
+    explicit.insert("max_wal_size".to_string(), format!("{}MB", LOADING_WAL_BYTES >> 20));
     Settings {
         preset: postgres::Preset::Default,
         memory_bytes: study.memory.budget.map(|budget| budget.0),

@@ -5,8 +5,8 @@
 use crate::study::{Engine, Phase, Stack, Study, Tpcc, Tpch};
 use std::collections::BTreeSet;
 
-/// What the log of a server that loads tables may grow to, and what its files take beside them.
-const LOADING_LOG_BYTES: u64 = 512 << 20;
+/// `max_wal_size` of a server that loads tables for copies. It is no hard limit: room is kept for twice as much.
+pub const LOADING_WAL_BYTES: u64 = 256 << 20;
 /// Making and starting a server, and stopping it.
 const SERVER_NS: u64 = 3_000_000_000;
 
@@ -53,7 +53,7 @@ pub(super) fn once_bytes(study: &Study) -> u64 {
     let is_server = |stack: &Stack| matches!(stack.engine, Engine::Postgres(_)) && copied(stack).is_some();
     let servers = u64::from(study.stacks.iter().any(is_server));
     let tables = all_tables_bytes(study).saturating_mul(all_copied(study).len() as u64 + servers);
-    tables.saturating_add(servers * LOADING_LOG_BYTES)
+    tables.saturating_add(servers * 2 * LOADING_WAL_BYTES)
 }
 
 /// Bytes of tables that are read back after they were copied.

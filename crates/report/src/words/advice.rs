@@ -104,8 +104,8 @@ impl<'a> Group<'a> {
         Some(Clause::of(said, self.claims(Verdict::Equivalent)).of_the_rest())
     }
 
-    /// That each difference for which a stack is called better or worse is smaller than the margin: a verdict stays as
-    /// it was first given, and later blocks may show how little it is about.
+    /// That each difference for which a stack is called better or worse is smaller than the margin. A verdict stays as
+    /// it was first given, and later blocks may narrow its interval.
     fn small(&self, margin: f64) -> Option<Clause> {
         let decided = |one: &&&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
         let limits = 1.0 / (1.0 + margin)..1.0 + margin;
@@ -121,9 +121,14 @@ impl<'a> Group<'a> {
         let said = match all.len() {
             0 => return None,
             1 => format!("This difference is smaller than the margin of {margin}"),
-            _ => format!("Each of these differences is smaller than the margin of {margin}"),
+            _ => format!("Every difference that was found is smaller than the margin of {margin}"),
         };
-        Some(Clause::from(said).always())
+        let inside = all.into_iter().map(|one| Claim::Verdict {
+            stack: one.stack.clone(),
+            phase: one.phase.clone(),
+            verdict: Verdict::Equivalent,
+        });
+        Some(Clause::of(said, inside).always())
     }
 
     /// What is undecided; `advised`: beside an advice, which leaves out stacks that nothing speaks for or against.
@@ -488,10 +493,24 @@ mod tests {
         let worse = comparison("xfs", "reads", Verdict::Worse, 0.98);
         let small = "This difference is smaller than the margin of 5 %";
         assert_eq!(kept(0, std::slice::from_ref(&worse)), [small]);
+        // Who knows the truth holds this against it too, and not only the verdict.
+        let claims = clauses(0, std::slice::from_ref(&worse))
+            .into_iter()
+            .flat_map(|clause| clause.claims);
+        let alike = |claim: &Claim| {
+            matches!(
+                claim,
+                Claim::Verdict {
+                    verdict: Verdict::Equivalent,
+                    ..
+                }
+            )
+        };
+        assert_eq!(claims.filter(alike).count(), 1);
         let both = [worse.clone(), comparison("xfs", "scan", Verdict::Better, 1.02)];
         assert_eq!(
             kept(0, &both),
-            ["Each of these differences is smaller than the margin of 5 %"]
+            ["Every difference that was found is smaller than the margin of 5 %"]
         );
         let much = [worse, comparison("xfs", "scan", Verdict::Worse, 0.5)];
         assert_eq!(kept(0, &much), Vec::<String>::new());
