@@ -4,7 +4,7 @@
 //! stored instead of the distribution they came from.
 
 use crate::error::LedgerError;
-use flate2::read::ZlibDecoder;
+use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use std::io::Read;
@@ -34,12 +34,25 @@ pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
         return Err(wrong("it has more digits than are ever measured".into()));
     }
     // Nine such bytes are the one number that the library cannot turn around; no count of ours has half of them.
-    if plain.windows(9).any(|nine| nine == [0xff; 9]) {
+    if has_run_of_ff(plain, 9) {
         return Err(wrong("a count in it is none".into()));
     }
-    Deserializer::new()
+    let whole: Histogram<u64> = Deserializer::new()
         .deserialize(&mut &plain[..])
-        .map_err(|source| wrong(format!("{source:?}")))
+        .map_err(|source| wrong(format!("{source:?}")))?;
+    // The library's total ends there, and a sum of the counts goes round.
+    if whole.len() == u64::MAX {
+        return Err(wrong("it counts more than a number holds".into()));
+    }
+    Ok(whole)
+}
+
+fn has_run_of_ff(bytes: &[u8], length: usize) -> bool {
+    let mut run = 0;
+    bytes.iter().any(|byte| {
+        run = if *byte == 0xff { run + 1 } else { 0 };
+        run == length
+    })
 }
 
 /// First four bytes of a packed distribution; its length and zlib's bytes follow.
@@ -100,6 +113,17 @@ mod tests {
         std::io::Write::write_all(&mut zlib, plain).unwrap();
         let body = zlib.finish().unwrap();
         [&PACKED.to_be_bytes()[..], &(body.len() as u32).to_be_bytes(), &body].concat()
+    }
+
+    #[test]
+    fn a_sum_of_counts_that_no_number_holds_is_an_error() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        histogram.record_n(1_000, i64::MAX as u64).unwrap();
+        assert!(decode_histogram(&encode_histogram(&histogram).unwrap()).is_ok());
+        histogram.record_n(2_000, i64::MAX as u64).unwrap();
+        histogram.record_n(3_000, i64::MAX as u64).unwrap();
+        let error = decode_histogram(&encode_histogram(&histogram).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("counts more"), "{error}");
     }
 
     #[test]

@@ -20,6 +20,9 @@ use std::time::Duration;
 
 /// How long a writer waits for a reader, and a reader for a writer.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// SQLite's cache of a file that is read, in its own form: negative is KiB. The check reads the whole file, and what
+/// comes after it finds the pages there.
+const CACHE_KIB: i32 = -64 * 1024;
 
 /// An open result file.
 #[derive(Debug)]
@@ -111,6 +114,8 @@ impl Ledger {
             path: path.into(),
             _lock: None,
         };
+        let keep = ledger.connection.pragma_update(None, "cache_size", CACHE_KIB);
+        keep.map_err(|source| sorted(path, "open the result file", source))?;
         ledger.check()?;
         Ok(ledger)
     }

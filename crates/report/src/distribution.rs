@@ -93,13 +93,17 @@ impl Distribution {
 
 impl Said {
     pub(crate) fn of(histogram: &Histogram<u64>) -> Option<Said> {
-        let at = |quantile| histogram.value_at_quantile(quantile);
-        (!histogram.is_empty()).then(|| Said {
+        if histogram.is_empty() {
+            return None;
+        }
+        // One pass for all of them: a pass each costs a fifth of a report.
+        let mut rising = histogram.value_at_quantiles([0.50, 0.95, 0.99, 0.999]);
+        Some(Said {
             count: histogram.len(),
-            p50_ns: at(0.50),
-            p95_ns: at(0.95),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
+            p50_ns: rising.next()?,
+            p95_ns: rising.next()?,
+            p99_ns: rising.next()?,
+            p999_ns: rising.next()?,
             max_ns: histogram.max(),
         })
     }

@@ -27,8 +27,21 @@ const OWN: &str = "own VFS";
 const OURS: &str = "our VFS";
 const STACKS: [&str; 2] = [OWN, OURS];
 const ORDERS: &str = "order entry";
+const CACHED: &str = "order entry, large cache";
 const BULK: &str = "bulk load";
-const PHASES: [&str; 2] = [ORDERS, BULK];
+/// One for each size of SQLite's cache: smaller than the database, and larger than it.
+const STUDIES: [Study; 2] = [
+    Study {
+        name: "sqlite",
+        cache: "32MiB",
+        phases: &[ORDERS, BULK],
+    },
+    Study {
+        name: "sqlite-large-cache",
+        cache: "2GiB",
+        phases: &[CACHED],
+    },
+];
 /// Rows of a bulk load.
 const ROWS: u64 = 20_000;
 /// A study has an even number of blocks, four or more.
@@ -39,15 +52,36 @@ const REASONS_MAX: usize = 3;
 /// Why runs of a phase do not count: the phase, the side, the reason.
 type Lost = BTreeSet<(String, String, String)>;
 
+struct Study {
+    name: &'static str,
+    cache: &'static str,
+    phases: &'static [&'static str],
+}
+
+fn phases() -> impl Iterator<Item = &'static str> {
+    STUDIES.iter().flat_map(|study| study.phases).copied()
+}
+
 fn name(phase: &str, stack: &str) -> String {
     format!("{phase}, {stack}")
 }
 
-fn study(place: &Path, blocks: usize, seconds: f64) -> String {
-    let place = place.display();
+/// What a study file says of a phase.
+fn phase(name: &str, seconds: f64) -> String {
+    let keys = match name {
+        BULK => format!("kind = \"bulk\"\nrows = [{ROWS}]"),
+        _ => format!("kind = \"tpcc\"\nusers = 8\nwarehouses = 1\ntime = \"{seconds:.0}s\""),
+    };
+    format!("[[phase]]\nname = \"{name}\"\n{keys}\n")
+}
+
+fn study(of: &Study, place: &Path, blocks: usize, seconds: f64) -> String {
+    let (name, place, cache) = (of.name, place.display(), of.cache);
+    let phases: Vec<String> = of.phases.iter().map(|name| phase(name, seconds)).collect();
+    let phases = phases.join("\n");
     format!(
         r#"[study]
-name = "versus-sqlite"
+name = "versus-{name}"
 question = "What does our VFS cost beside SQLite's own?"
 blocks = {blocks}
 stop_early = false
@@ -68,31 +102,20 @@ path = "{place}"
 
 [database]
 engine = "sqlite"
-cache = "32MiB"
+cache = "{cache}"
 
-[[phase]]
-name = "{ORDERS}"
-kind = "tpcc"
-users = 8
-warehouses = 1
-time = "{seconds:.0}s"
-
-[[phase]]
-name = "{BULK}"
-kind = "bulk"
-rows = [{ROWS}]
-"#
+{phases}"#
     )
 }
 
 /// Runs the study; gives its result file.
-fn result(bench: &Bench, blocks: usize, seconds: f64) -> anyhow::Result<PathBuf> {
+fn result(bench: &Bench, of: &Study, blocks: usize, seconds: f64) -> anyhow::Result<PathBuf> {
     let assay = bench.binary()?;
-    let place = bench.scratch.join("sqlite");
+    let place = bench.scratch.join(of.name);
     std::fs::create_dir(&place).context("make a directory for SQLite")?;
-    let [text, result, said] = ["toml", "assay", "said"].map(|end| bench.scratch.join(format!("sqlite.{end}")));
-    std::fs::write(&text, study(&place, blocks, seconds)).context("write a study")?;
-    say(&format!("SQLite: a study of {blocks} blocks"));
+    let [text, result, said] = ["toml", "assay", "said"].map(|end| bench.scratch.join(format!("{}.{end}", of.name)));
+    std::fs::write(&text, study(of, &place, blocks, seconds)).context("write a study")?;
+    say(&format!("SQLite: a study of {blocks} blocks, cache {}", of.cache));
     let mut command = Command::new(&assay);
     command
         .arg("run")
@@ -115,19 +138,24 @@ fn result(bench: &Bench, blocks: usize, seconds: f64) -> anyhow::Result<PathBuf>
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     let blocks = bench.rounds.next_multiple_of(2).max(BLOCKS_MIN);
     let seconds = 3.0 * bench.seconds;
-    let result = result(bench, blocks, seconds)?;
-    let names: Vec<String> = PHASES
-        .iter()
+    let names: Vec<String> = phases()
         .flat_map(|phase| STACKS.map(|stack| name(phase, stack)))
         .collect();
     let mut table = Table::new("SQLite by our VFS and by its own", COLUMNS, &names);
-    let lost = fill(&result, &mut table)?;
+    let mut lost = Lost::new();
+    for study in &STUDIES {
+        let result = result(bench, study, blocks, seconds)?;
+        lost.extend(fill(&result, study, &mut table)?);
+    }
+    let [small, large] = STUDIES.map(|study| study.cache);
     table.notes.push(format!(
-        "One study of {blocks} blocks, in each of which both have a turn, on one file system: order entry of 8 users \
-         on one warehouse for {seconds:.0} s, and a bulk load of {ROWS} rows in commits of 100. Write-ahead log, \
-         synchronous FULL, cache 32 MiB on both sides. SQLite's own VFS goes through the page cache, which is empty \
-         when a phase begins; ours goes past it. CPU and time are those of a phase with its drain; system CPU has the \
-         kernel's writing back in it."
+        "Two studies of {blocks} blocks, in each of which both sides have a turn, on one file system: order entry of 8 \
+         users on one warehouse for {seconds:.0} s, and a bulk load of {ROWS} rows in commits of 100. Write-ahead log, \
+         synchronous FULL. SQLite's cache is {small} on both sides; with the large cache it is {large}, and the \
+         database fits into it. SQLite's own VFS also has the page cache of the whole machine, which is empty when a \
+         phase begins. Ours goes past it. A connection that reads drops its own cache after each commit of another \
+         one, whatever its size. CPU and time are those of a phase with its drain; system CPU has the kernel's writing \
+         back in it."
     ));
     let mut found = Found::default();
     let absent = absent(&table, &lost).into_iter();
@@ -138,10 +166,10 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
 }
 
 /// Blocks in which both have a figure: each is a round. Gives why others do not count.
-fn fill(result: &Path, table: &mut Table) -> anyhow::Result<Lost> {
+fn fill(result: &Path, study: &Study, table: &mut Table) -> anyhow::Result<Lost> {
     let ledger = Ledger::open(result)?;
     let (done, others): (Vec<Trial>, Vec<Trial>) = ledger.trials()?.into_iter().partition(is_done);
-    let mut lost: Lost = others.iter().flat_map(ended_early).collect();
+    let mut lost: Lost = others.iter().flat_map(|trial| ended_early(study, trial)).collect();
     let trials: BTreeMap<TrialId, Trial> = done.into_iter().map(|trial| (trial.id, trial)).collect();
     let mut measures: BTreeMap<PhaseId, Vec<(Measure, f64)>> = BTreeMap::new();
     for measure in ledger.measures()? {
@@ -177,13 +205,14 @@ fn is_done(trial: &Trial) -> bool {
     trial.status == TrialStatus::Done
 }
 
-/// A turn that did not come to its end has no figure of either phase.
-fn ended_early(trial: &Trial) -> [(String, String, String); 2] {
+/// A turn that did not come to its end has no figure of any phase.
+fn ended_early(study: &Study, trial: &Trial) -> Vec<(String, String, String)> {
     let why = match &trial.status {
         TrialStatus::Failed(why) => why.clone(),
         TrialStatus::Running | TrialStatus::Done | TrialStatus::Interrupted => "it was stopped".into(),
     };
-    PHASES.map(|phase| (phase.to_string(), trial.stack.clone(), why.clone()))
+    let lost = |phase: &&str| (phase.to_string(), trial.stack.clone(), why.clone());
+    study.phases.iter().map(lost).collect()
 }
 
 /// Of each phase that has no round: why.
@@ -200,7 +229,7 @@ fn absent(table: &Table, lost: &Lost) -> Vec<String> {
             .collect();
         format!("{phase}: no block has figures of both ({})", told.join("; "))
     };
-    PHASES.into_iter().filter(is_absent).map(why).collect()
+    phases().filter(is_absent).map(why).collect()
 }
 
 /// What one phase took for each transaction or row, or why its figures do not count.
@@ -239,6 +268,12 @@ fn see(table: &mut Table, found: &mut Found) {
             Due::SqliteOrdersProcess,
             Due::SqliteOrdersRate,
         ),
+        (
+            CACHED,
+            Due::SqliteCached,
+            Due::SqliteCachedProcess,
+            Due::SqliteCachedRate,
+        ),
         (BULK, Due::SqliteBulk, Due::SqliteBulkProcess, Due::SqliteBulkRate),
     ] {
         let (ours, own) = (name(phase, OURS), name(phase, OWN));
@@ -255,9 +290,10 @@ mod tests {
 
     #[test]
     fn a_phase_that_has_no_round_has_its_reasons() {
-        let names = PHASES.map(|phase| name(phase, OURS));
+        let names: Vec<String> = phases().map(|phase| name(phase, OURS)).collect();
         let mut table = Table::new("t", COLUMNS, &names);
         table.add(&name(BULK, OURS), Row::new());
+        table.add(&name(CACHED, OURS), Row::new());
         let lost = |phase: &str, side: &str, why: &str| (phase.to_string(), side.to_string(), why.to_string());
         let lost = Lost::from([
             lost(ORDERS, OURS, "too short"),
