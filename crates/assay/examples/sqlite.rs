@@ -15,8 +15,8 @@ mod grounds;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::{Home, Scale, Terminal, nopm, within_limits};
 use databases::sqlite::{
-    BulkSession, IoCounts, LockWait, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter, broken_conditions,
-    load, load_scattered,
+    BulkSession, Connections, IoCounts, LockWait, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter,
+    broken_conditions, load, load_scattered,
 };
 use grounds::{Ground, disk_files};
 use std::path::Path;
@@ -144,7 +144,8 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
                     first += part.sessions;
                     let terminals = numbers.map(|n| Terminal::new(scale, Home::Fixed, 5, 9, n)).collect();
                     let session = stood.place.connect(&reading).unwrap();
-                    let mut worker = OrderWorker::new(session, writer.clone(), terminals, 2_000_000);
+                    let connections = Connections::among_others(session, writer.clone());
+                    let mut worker = OrderWorker::new(connections, terminals, 2_000_000);
                     scope.spawn(move || (drive(&mut worker, &part, 0).unwrap(), worker.take_lock_wait()))
                 })
                 .collect();
@@ -179,7 +180,7 @@ fn scattered(dir: &Path, rows: u64, seconds: u64) {
         load_scattered(&session, &shape, 1).unwrap();
         session.checkpoint().unwrap();
         let writer = Arc::new(SharedWriter::new(stood.place.connect(&settings).unwrap()));
-        let mut work = Scattered::new(session, shape, writer, 2);
+        let mut work = Scattered::new(Connections::among_others(session, writer), shape, 2);
         let (pages, io) = (work.cache_counts(), stood.place.counts());
         let outcome = drive(&mut work, &Pacing::closed(1, seconds * 1_000_000_000), 0).unwrap();
         let after = work.cache_counts();

@@ -6,7 +6,7 @@
 
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::postgres::{self, Address, Connection, Isolation, Terminals, TerminalsSpec};
-use databases::sqlite::{self, OrderWorker, Session, SharedWriter};
+use databases::sqlite::{self, Connections, OrderWorker, Session, SharedWriter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -247,7 +247,8 @@ fn sqlite_keeps_schedules_and_pauses() {
     let writer = Arc::new(SharedWriter::new(open()));
     let users = |count: u32| {
         let terminals = (0..count).map(|n| Terminal::new(scale(), Home::Fixed, SEED, 5, n));
-        OrderWorker::new(open(), writer.clone(), terminals.collect(), 1).with_pauses()
+        let connections = Connections::among_others(open(), writer.clone());
+        OrderWorker::new(connections, terminals.collect(), 1).with_pauses()
     };
     time_is_pauses_and_responses("sqlite", users(12));
     let (held, begun) = (AtomicBool::new(false), AtomicBool::new(false));

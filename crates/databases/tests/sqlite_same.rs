@@ -6,9 +6,9 @@
 use databases::bulk::BulkLoad;
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::sqlite::{
-    BulkSession, CacheCounts, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape, Session, Settings,
-    SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, broken_conditions_by, load,
-    load_scattered,
+    BulkSession, CacheCounts, Connections, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape,
+    Session, Settings, SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions,
+    broken_conditions_by, load, load_scattered,
 };
 use proptest::prelude::*;
 use rusqlite::types::Value;
@@ -333,8 +333,11 @@ fn order_entry_keeps_its_conditions_on_every_way() {
                 let terminals = (0..10)
                     .map(|n| Terminal::new(scale, Home::Fixed, 5, 9, nth * 10 + n))
                     .collect();
-                let mut worker =
-                    OrderWorker::new(place.connect(&settings).unwrap(), writer.clone(), terminals, 2_000_000);
+                let connections = match threads {
+                    1 => Connections::alone(writer.clone()),
+                    _ => Connections::among_others(place.connect(&settings).unwrap(), writer.clone()),
+                };
+                let mut worker = OrderWorker::new(connections, terminals, 2_000_000);
                 scope.spawn(move || {
                     let pacing = Pacing {
                         stop: workloads::Stop {
@@ -386,7 +389,7 @@ fn scattered_reads_are_counted_where_they_are_made() {
         let session = place.connect(&settings).unwrap();
         let shared = place.connect(&settings).unwrap();
         let writer = Arc::new(SharedWriter::new(shared));
-        let mut work = Scattered::new(session, shape, writer.clone(), 2);
+        let mut work = Scattered::new(Connections::among_others(session, writer.clone()), shape, 2);
         let pages = |work: &Scattered| work.cache_counts().misses + CacheCounts::of(writer.enter().session()).misses;
         let (before_pages, io) = (pages(&work), place.counts());
         let pacing = Pacing {
@@ -409,6 +412,38 @@ fn scattered_reads_are_counted_where_they_are_made() {
                 "{name}: {asked} reads for {misses} misses"
             );
         }
+    }
+}
+
+/// A table that fits into the cache is read once, although every fifth operation is a commit.
+#[test]
+fn a_thread_alone_keeps_its_cache_over_its_commits() {
+    let dir = dir();
+    for (name, place, _files) in everywhere(dir.path()) {
+        let settings = Settings::default();
+        let shape = ScatteredShape {
+            rows: 200,
+            page_bytes: 8192,
+            work_unit: 16,
+            update_pct: 20,
+        };
+        let session = place.connect(&settings).unwrap();
+        load_scattered(&session, &shape, 1).unwrap();
+        drop(session);
+        let writer = Arc::new(SharedWriter::new(place.connect(&settings).unwrap()));
+        let mut work = Scattered::new(Connections::alone(writer.clone()), shape, 2);
+        let pacing = Pacing {
+            stop: workloads::Stop {
+                operations_per_session: Some(50),
+                time_ns: None,
+            },
+            ..Pacing::closed(2, 0)
+        };
+        drive(&mut work, &pacing, 0).unwrap();
+        let pages = CacheCounts::of(writer.enter().session());
+        // 200 pages of rows, and a few of the index and the schema.
+        assert!((200..230).contains(&pages.misses), "{name}: {pages:?}");
+        assert_eq!(work.cache_counts(), CacheCounts::default(), "{name}");
     }
 }
 

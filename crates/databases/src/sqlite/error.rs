@@ -127,8 +127,25 @@ pub enum SqliteError {
 
 /// What SQLite's I/O error is called where memory ran out under it (`SQLITE_IOERR_NOMEM`).
 const IO_WITHOUT_MEMORY: i32 = 10 | 12 << 8;
+/// The same where the file of the log's index does not grow (`SQLITE_IOERR_SHMSIZE`). It has no word for a lack of room.
+const INDEX_DOES_NOT_GROW: i32 = 10 | 19 << 8;
+/// By so much.
+const INDEX_STEP: u64 = 32 << 10;
 
 impl SqliteError {
+    /// A lack of room that SQLite calls an I/O error. `errno`: what the kernel said when it failed.
+    pub(super) fn no_room_for_the_index(source: &rusqlite::Error, errno: i32) -> Option<SqliteError> {
+        let rusqlite::Error::SqliteFailure(failure, _) = source else {
+            return None;
+        };
+        let is_so = failure.extended_code == INDEX_DOES_NOT_GROW && is_full(IoFault::Errno(errno));
+        is_so.then(|| SqliteError::Full {
+            file: "index of the log (-shm)".into(),
+            bytes: INDEX_STEP,
+            why: std::io::Error::from_raw_os_error(errno).to_string(),
+        })
+    }
+
     /// Whether the database did not come back as it was written, rather than the host being in the way. `None`: a layer
     /// below, which knows it itself.
     pub fn is_of_storage(&self) -> Option<bool> {
@@ -209,6 +226,15 @@ fn is_full(fault: IoFault) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_index_of_the_log_without_room_is_a_lack_of_room() {
+        let failed = |code: i32| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let found = |code, errno| SqliteError::no_room_for_the_index(&failed(code), errno);
+        assert!(found(4874, 28).is_some_and(|error| error.is_full() && error.is_of_storage() == Some(false)));
+        // EIO; SQLITE_IOERR_WRITE.
+        assert!(found(4874, 5).is_none() && found(778, 28).is_none());
+    }
 
     #[test]
     fn a_file_that_has_no_room_to_be_made_is_a_lack_of_room() {

@@ -37,5 +37,5 @@ pub use questions::{Questions, ask_questions, decision_support_checksums, load_d
 pub use refresh::run_refresh;
 pub use scattered::{Scattered, ScatteredShape, load_scattered};
 pub use temp::{NewFile, Room, TEMP_DEPTH, TEMP_MEMORY, TempCounts, TempSpace};
-pub use turnstile::{SharedWriter, Turn, Turnstile, WriterTurn};
+pub use turnstile::{Connections, SharedWriter, Turn, Turnstile, WriterTurn};
 pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

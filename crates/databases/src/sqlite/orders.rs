@@ -2,20 +2,20 @@
 //!
 //! SQLite works inside the caller's call, so a thread ([`OrderWorker`]) serves its share of the users in turn: a
 //! transaction runs to its end before the thread's next user is looked at, and what a user waits for his thread is in
-//! his response, not in his service. A thread reads by a connection of its own; transactions that write queue for the
-//! one connection that all threads write by ([`SharedWriter`]), and that wait is counted apart; it is part of the
-//! service. Prevents: lock wait that passes for the time of the device.
+//! his response, not in his service. Transactions that write queue for the one connection that all threads write by
+//! ([`Connections`]). That wait is counted apart; it is part of the service. Prevents: lock wait that passes for the time
+//! of the device.
 
+use super::counts::CacheCounts;
 use super::error::SqliteError;
 use super::place::Session;
-use super::turnstile::SharedWriter;
+use super::turnstile::Connections;
 use crate::order_entry::{
     Answer, Batch, CLASSES, CONDITION_QUERIES, CONDITIONS, End, Ending, INDEXES, Job, Keys, OrderEntryError, Query,
     RowSink, Scale, Step, TABLES, Terminal, Transaction, Value, jobs, populate,
 };
 use hdrhistogram::Histogram;
 use rusqlite::types::{ToSqlOutput, Value as Cell, ValueRef};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, LATENCY_NS_MAX, Operation, Started};
@@ -211,11 +211,9 @@ impl LockWait {
     }
 }
 
-/// A thread's connection for reading, the one for writing that it shares, and its users: session `n` of the phase's
-/// part is the `n`th terminal.
+/// A thread's connections and its users: session `n` of the phase's part is the `n`th terminal.
 pub struct OrderWorker {
-    reader: Session,
-    writer: Arc<SharedWriter>,
+    connections: Connections,
     terminals: Vec<Terminal>,
     desk: Desk,
     lock_wait: LockWait,
@@ -235,14 +233,12 @@ struct Desk {
 }
 
 impl OrderWorker {
-    /// `writer`: the one of the database, the same for all its workers. `epoch_us`: microseconds since 1970 when the
-    /// monotonic clock was 0.
-    pub fn new(reader: Session, writer: Arc<SharedWriter>, terminals: Vec<Terminal>, epoch_us: i64) -> OrderWorker {
+    /// `epoch_us`: microseconds since 1970 when the monotonic clock was 0.
+    pub fn new(connections: Connections, terminals: Vec<Terminal>, epoch_us: i64) -> OrderWorker {
         OrderWorker {
             last: vec![0; terminals.len()],
             pauses: false,
-            reader,
-            writer,
+            connections,
             terminals,
             desk: Desk {
                 texts: Query::all().iter().map(|s| s.sql.replace('$', "?")).collect(),
@@ -266,9 +262,9 @@ impl OrderWorker {
         std::mem::replace(&mut self.lock_wait, LockWait::new())
     }
 
-    /// The connection for reading.
-    pub fn session(&self) -> &Session {
-        &self.reader
+    /// Pages so far ([`Connections::cache_counts`]).
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.connections.cache_counts()
     }
 
     /// One transaction of a user, to its end.
@@ -277,10 +273,12 @@ impl OrderWorker {
         let mut transaction = Transaction::choose(&mut self.terminals[user], now_us);
         let class = transaction.class();
         if transaction.is_read_only() {
-            return Ok((class, self.desk.serve(&self.reader, &mut transaction, "BEGIN")?));
+            let desk = &mut self.desk;
+            let read = |session: &Session| desk.serve(session, &mut transaction, "BEGIN");
+            return Ok((class, self.connections.read(read)?));
         }
         // A writer keeps its turn until its transaction has ended.
-        let turn = self.writer.enter();
+        let turn = self.connections.enter();
         self.lock_wait.record(turn.waited_ns());
         Ok((
             class,

@@ -403,7 +403,8 @@ impl Session {
 
     /// SQLite's error with what it was about, and what the storage said.
     pub fn error(&self, what: &str, source: rusqlite::Error) -> SqliteError {
-        self.place.error(what, source)
+        SqliteError::no_room_for_the_index(&source, vfs::system_errno(&self.connection))
+            .unwrap_or_else(|| self.place.error(what, source))
     }
 
     fn apply(&self, settings: &Settings) -> Result<(), SqliteError> {

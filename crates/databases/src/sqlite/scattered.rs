@@ -8,11 +8,10 @@
 use super::counts::CacheCounts;
 use super::error::SqliteError;
 use super::place::Session;
-use super::turnstile::SharedWriter;
+use super::turnstile::Connections;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rusqlite::params;
-use std::sync::Arc;
+use rusqlite::{Connection, params};
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, Operation, Started};
 
@@ -84,53 +83,41 @@ pub fn load_scattered(session: &Session, shape: &ScatteredShape, seed: u64) -> R
     all().map_err(|e| session.error("load the scattered table", e))
 }
 
-/// A connection at the random phase, for any number of users in turn. It reads; what writes goes by the connection that
-/// all share.
+/// A thread at the random phase, for any number of users in turn.
 pub struct Scattered {
-    session: Session,
+    connections: Connections,
     shape: ScatteredShape,
     random: Xoshiro256PlusPlus,
-    writer: Arc<SharedWriter>,
 }
 
 impl Scattered {
-    /// `seed`: of the keys of this connection.
-    pub fn new(session: Session, shape: ScatteredShape, writer: Arc<SharedWriter>, seed: u64) -> Scattered {
+    /// `seed`: of the keys of this thread.
+    pub fn new(connections: Connections, shape: ScatteredShape, seed: u64) -> Scattered {
         Scattered {
-            session,
+            connections,
             shape,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            writer,
         }
     }
 
-    /// The connection.
-    pub fn session(&self) -> &Session {
-        &self.session
-    }
-
-    /// Pages so far, by this connection; those of the shared one are asked for there ([`CacheCounts::of`]).
+    /// Pages so far ([`Connections::cache_counts`]).
     pub fn cache_counts(&self) -> CacheCounts {
-        CacheCounts::of(&self.session)
+        self.connections.cache_counts()
     }
+}
 
-    fn select(&self, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
-        let text = "SELECT count(n), sum(n) FROM scattered WHERE key >= ?1 AND key < ?2";
-        self.session
-            .sql()
-            .prepare_cached(text)?
-            .query_row([from, to], |row| row.get::<_, i64>(0).map(|rows| rows as u64))
-    }
+fn select(sql: &Connection, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
+    let text = "SELECT count(n), sum(n) FROM scattered WHERE key >= ?1 AND key < ?2";
+    sql.prepare_cached(text)?
+        .query_row([from, to], |row| row.get::<_, i64>(0).map(|rows| rows as u64))
+}
 
-    fn update(&self, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
-        let turn = self.writer.enter();
-        let sql = turn.session().sql();
-        sql.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let text = "UPDATE scattered SET n = n + 1 WHERE key >= ?1 AND key < ?2";
-        let rows = sql.prepare_cached(text)?.execute([from, to])?;
-        sql.prepare_cached("COMMIT")?.execute([])?;
-        Ok(rows as u64)
-    }
+fn update(sql: &Connection, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
+    sql.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let text = "UPDATE scattered SET n = n + 1 WHERE key >= ?1 AND key < ?2";
+    let rows = sql.prepare_cached(text)?.execute([from, to])?;
+    sql.prepare_cached("COMMIT")?.execute([])?;
+    Ok(rows as u64)
 }
 
 impl Operation for Scattered {
@@ -150,12 +137,16 @@ impl Operation for Scattered {
         let from = self.random.next_u64() % (self.shape.rows - unit + 1);
         let update = self.random.next_u64() % 100 < u64::from(self.shape.update_pct);
         let (from, to) = (from as i64, (from + unit) as i64);
+        let failed = |session: &Session, e| session.error("touch scattered rows", e);
         let touched = if update {
-            self.update(from, to)
+            let turn = self.connections.enter();
+            let session = turn.session();
+            self::update(session.sql(), from, to).map_err(|e| failed(session, e))
         } else {
-            self.select(from, to)
+            let read = |session: &Session| select(session.sql(), from, to).map_err(|e| failed(session, e));
+            self.connections.read(read)
         };
-        let touched = touched.map_err(|e| self.session.error("touch scattered rows", e))?;
+        let touched = touched?;
         done.push(Done {
             session,
             class: u8::from(update),

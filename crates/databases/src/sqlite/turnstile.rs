@@ -6,8 +6,9 @@
 //! their own would read everything anew each time. Prevents: a lock wait that is hidden in the time of a statement, and
 //! a database that works without a cache.
 
+use super::counts::CacheCounts;
 use super::place::Session;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use targets::{Nanos, monotonic_ns};
 
 #[derive(Default)]
@@ -97,6 +98,46 @@ impl WriterTurn<'_> {
     /// How long was waited for it, ns.
     pub fn waited_ns(&self) -> Nanos {
         self.turn.waited_ns
+    }
+}
+
+/// The connections that one thread has: it writes by the shared one, and reads by one of its own where others write too.
+pub struct Connections {
+    reader: Option<Session>,
+    writer: Arc<SharedWriter>,
+}
+
+impl Connections {
+    /// Of the only thread: it reads by the connection that it writes by. A second one would throw its page cache away at
+    /// each commit of the first, and nothing would be gained.
+    pub fn alone(writer: Arc<SharedWriter>) -> Connections {
+        Connections { reader: None, writer }
+    }
+
+    /// Of one thread among others.
+    pub fn among_others(reader: Session, writer: Arc<SharedWriter>) -> Connections {
+        Connections {
+            reader: Some(reader),
+            writer,
+        }
+    }
+
+    /// Pages so far, by the connection of its own; the shared one is asked for there.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.reader.as_ref().map(CacheCounts::of).unwrap_or_default()
+    }
+
+    /// Reads.
+    pub(super) fn read<T>(&self, act: impl FnOnce(&Session) -> T) -> T {
+        match &self.reader {
+            Some(own) => act(own),
+            None => act(self.writer.enter().session()),
+        }
+    }
+
+    /// Waits for the turn to write.
+    pub(super) fn enter(&self) -> WriterTurn<'_> {
+        self.writer.enter()
     }
 }
 

@@ -396,6 +396,12 @@ pub(crate) fn cache_counters(connection: &Connection) -> [u32; 3] {
     Working(unsafe { connection.handle() }).counters()
 }
 
+/// What the kernel said to SQLite's own VFS, where a statement of this connection failed by it; 0: nothing.
+pub(crate) fn system_errno(connection: &Connection) -> i32 {
+    // SAFETY: as above.
+    unsafe { ffi::sqlite3_system_errno(connection.handle()) }
+}
+
 /// From now on `look` gets those counters each time that a statement has made so many steps, and ends it by `true`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@
 
 use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_lite::CutLite;
-use super::lite_ground::{Base, Ground, close, insert, load_image, settings_with};
+use super::lite_ground::{Base, Ground, close, connections, insert, load_image, settings_with};
 use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
@@ -18,7 +18,8 @@ use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
-    self, BulkSession, CacheCounts, IoCounts, LockWait, OrderWorker, ScatteredShape, Session, SharedWriter, TempStore,
+    self, BulkSession, CacheCounts, Connections, IoCounts, LockWait, OrderWorker, ScatteredShape, Session,
+    SharedWriter, TempStore,
 };
 use plan::{Access, Random, Sqlite, TableLoad};
 use sandbox::Directory;
@@ -97,8 +98,8 @@ impl Database for Sqlite {
         self.page.0
     }
 
-    fn isolation(&self) -> &'static str {
-        "serializable"
+    fn isolation(&self) -> ledger::Isolation {
+        ledger::Isolation::Serializable
     }
 
     /// It works in this process and waits for what it asks: without a VFS of ours no longer than devices had requests.
@@ -168,14 +169,6 @@ impl Lite {
         settings_with(&self.settings, cache_bytes)
     }
 
-    fn writing(&self) -> sqlite::Settings {
-        self.with_cache(self.settings.cache.0 / 2)
-    }
-
-    fn reading(&self, workers: usize) -> sqlite::Settings {
-        self.with_cache(self.settings.cache.0 / 2 / workers.max(1) as u64)
-    }
-
     /// All of the cache, for the only connection that there is.
     fn alone(&self) -> sqlite::Settings {
         self.with_cache(self.settings.cache.0)
@@ -228,16 +221,12 @@ impl Lite {
         self.ground.remove(name)
     }
 
-    /// Connections of a phase: one that writes, and one for each worker that reads.
-    fn connect(&mut self, name: &'static str, workers: usize) -> anyhow::Result<(Arc<SharedWriter>, Vec<Session>)> {
-        let (writing, reading) = (self.writing(), self.reading(workers));
+    /// Connections of each worker of a phase.
+    fn connect(&mut self, name: &'static str, workers: usize) -> anyhow::Result<Vec<Connections>> {
         let place = self.base(name)?.place.clone();
-        let writer = Arc::new(SharedWriter::new(place.connect(&writing)?));
-        let readers = (0..workers)
-            .map(|_| place.connect(&reading))
-            .collect::<Result<_, _>>()?;
-        self.open = Some(writer.clone());
-        Ok((writer, readers))
+        let (writer, connections) = connections(&place, &self.settings, workers)?;
+        self.open = Some(writer);
+        Ok(connections)
     }
 
     /// One of the only connections, so many; its statements end when a signal comes.
@@ -258,6 +247,12 @@ impl Lite {
         self.pages.hits += counts.hits;
         self.pages.misses += counts.misses;
         self.pages.writes += counts.writes;
+    }
+
+    fn count_writer(&mut self) {
+        if let Some(writer) = self.open.clone() {
+            self.count(CacheCounts::of(writer.enter().session()));
+        }
     }
 
     /// I/O of all databases so far.
@@ -314,7 +309,7 @@ impl Sql for Lite {
             }
         }
         Ok(ledger::Database {
-            engine: "sqlite".to_string(),
+            engine: ledger::DatabaseEngine::Sqlite,
             version: value("sqlite version").unwrap_or_default(),
             access: self.ground.access().to_string(),
             managed: true,
@@ -348,14 +343,14 @@ impl Sql for Lite {
 
     fn orders(&mut self, work: &Orders) -> anyhow::Result<Worked> {
         let parts = work.pacing.split(self.workers);
-        let (writer, readers) = self.connect(ORDERS, parts.len())?;
+        let connections = self.connect(ORDERS, parts.len())?;
         let mut first = 0;
         let mut workers = Vec::new();
-        for (part, reader) in parts.iter().zip(readers) {
+        for (part, own) in parts.iter().zip(connections) {
             let numbers = first..first + part.sessions;
             first += part.sessions;
             let terminal = |n| Terminal::new(work.scale, work.home, work.load_seed, work.seed, n);
-            let worker = OrderWorker::new(reader, writer.clone(), numbers.map(terminal).collect(), self.epoch_us);
+            let worker = OrderWorker::new(own, numbers.map(terminal).collect(), self.epoch_us);
             workers.push(if work.pauses { worker.with_pauses() } else { worker });
         }
         let before = self.io_now().volume_ns;
@@ -368,9 +363,9 @@ impl Sql for Lite {
                 Some(all) => all.add(&one),
                 None => wait = Some(one),
             }
-            self.count(CacheCounts::of(worker.session()));
+            self.count(worker.cache_counts());
         }
-        self.count(CacheCounts::of(writer.enter().session()));
+        self.count_writer();
         Ok(Worked {
             lock_wait: wait,
             ..Worked::of(outcome)
@@ -379,16 +374,15 @@ impl Sql for Lite {
 
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked> {
         let parts = pacing.split(self.workers);
-        let (writer, readers) = self.connect(SCATTERED, parts.len())?;
-        let shape = shape(rows, self.writing().page_bytes, Some(work));
-        let worker =
-            |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
-        let mut workers: Vec<sqlite::Scattered> = readers.into_iter().enumerate().map(worker).collect();
+        let connections = self.connect(SCATTERED, parts.len())?;
+        let shape = shape(rows, self.alone().page_bytes, Some(work));
+        let worker = |(nth, own)| sqlite::Scattered::new(own, shape, seed.wrapping_add(nth as u64));
+        let mut workers: Vec<sqlite::Scattered> = connections.into_iter().enumerate().map(worker).collect();
         let outcome = drive_all(&mut workers, &parts, seed)?;
         for worker in &workers {
             self.count(worker.cache_counts());
         }
-        self.count(CacheCounts::of(writer.enter().session()));
+        self.count_writer();
         Ok(Worked::of(outcome))
     }
 

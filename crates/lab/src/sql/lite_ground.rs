@@ -10,7 +10,8 @@ use crate::group::grouped;
 use crate::host::site::undone;
 use anyhow::{Context, ensure};
 use databases::sqlite::{
-    self, DirectFiles, Image, Place, READER_MEMORY_MIN, Role, Volume, VolumeSpec, WRITER_MEMORY_MIN,
+    self, Connections, DirectFiles, Image, Place, READER_MEMORY_MIN, Role, SharedWriter, Volume, VolumeSpec,
+    WRITER_MEMORY_MIN,
 };
 use diskgroup::{Group, GroupPort, Stripe};
 use plan::{Sqlite, Synchronous};
@@ -140,6 +141,27 @@ pub(super) fn settings_with(asked: &Sqlite, cache_bytes: u64) -> sqlite::Setting
         wal_autocheckpoint_pages: asked.wal_autocheckpoint,
         ..sqlite::Settings::default()
     }
+}
+
+/// The connection that writes, and those of each worker. A single worker has one connection, with all of the cache.
+pub(super) fn connections(
+    place: &Place,
+    asked: &Sqlite,
+    workers: usize,
+) -> anyhow::Result<(Arc<SharedWriter>, Vec<Connections>)> {
+    let cache = asked.cache.0;
+    let open = |cache_bytes| place.connect(&settings_with(asked, cache_bytes));
+    if workers == 1 {
+        let writer = Arc::new(SharedWriter::new(open(cache)?));
+        return Ok((writer.clone(), vec![Connections::alone(writer)]));
+    }
+    let writer = Arc::new(SharedWriter::new(open(cache / 2)?));
+    let of_worker = |_| {
+        let reader = open(cache / 2 / workers.max(1) as u64)?;
+        Ok(Connections::among_others(reader, writer.clone()))
+    };
+    let all = (0..workers).map(of_worker).collect::<anyhow::Result<_>>()?;
+    Ok((writer, all))
 }
 
 /// Loads tables of decision support once, in a file of `dir` that has no name afterwards.

@@ -108,7 +108,7 @@ settled! {
     pub struct Sqlite {
         /// Bytes of a page.
         pub page: Bytes,
-        /// Page caches of all connections together: half for the one that writes, the rest for those that read.
+        /// Page caches of all connections together.
         pub cache: Bytes,
         /// How transactions become durable.
         pub journal: Journal,
