@@ -9,6 +9,9 @@ use targets::{Completion, FileId, IoFault, Op, Port, Request};
 /// How one item ended.
 pub(crate) type Outcome = Result<(), IoFault>;
 
+/// What one range held.
+pub(crate) type Bytes = Result<Vec<u8>, IoFault>;
+
 /// Least memory of a port that the owner of the metadata works with, in bytes.
 pub const MEMORY_MIN: u64 = 128 << 10;
 
@@ -27,6 +30,8 @@ pub(crate) struct Store<P> {
     zeros: u64,
     buffer: u64,
     done: Vec<Completion>,
+    /// Memory of an earlier [`Store::read_again`].
+    spare: Vec<Vec<u8>>,
 }
 
 impl<P: Port> Store<P> {
@@ -47,6 +52,7 @@ impl<P: Port> Store<P> {
             port,
             zeros,
             done: Vec::new(),
+            spare: Vec::new(),
         })
     }
 
@@ -118,9 +124,29 @@ impl<P: Port> Store<P> {
     }
 
     /// Reads ranges; lengths and offsets are multiples of 4096.
-    pub(crate) fn read(&mut self, items: &[(FileId, u64, u64)]) -> Result<Vec<Result<Vec<u8>, IoFault>>, GroupError> {
+    pub(crate) fn read(&mut self, items: &[(FileId, u64, u64)]) -> Result<Vec<Bytes>, GroupError> {
+        self.read_into(items, Vec::new())
+    }
+
+    /// As [`Store::read`], into the memory that was given back last: new memory for each part costs ten times what
+    /// comparing it does.
+    pub(crate) fn read_again(&mut self, items: &[(FileId, u64, u64)]) -> Result<Vec<Bytes>, GroupError> {
+        let spare = std::mem::take(&mut self.spare);
+        self.read_into(items, spare)
+    }
+
+    /// Gives back what [`Store::read_again`] gave.
+    pub(crate) fn give_back(&mut self, found: Vec<Bytes>) {
+        self.spare.extend(found.into_iter().flatten());
+    }
+
+    fn read_into(&mut self, items: &[(FileId, u64, u64)], mut found: Vec<Vec<u8>>) -> Result<Vec<Bytes>, GroupError> {
         let mut outcomes = vec![Ok(()); items.len()];
-        let mut found: Vec<Vec<u8>> = items.iter().map(|i| Vec::with_capacity(i.2 as usize)).collect();
+        found.resize_with(items.len(), Vec::new);
+        for (bytes, item) in found.iter_mut().zip(items) {
+            bytes.clear();
+            bytes.reserve_exact(item.2 as usize);
+        }
         let (mut round, mut used): (Vec<Transfer>, u64) = (Vec::new(), 0);
         for (item, &(file, offset, bytes)) in items.iter().enumerate() {
             let mut done = 0;

@@ -11,6 +11,7 @@ use crate::metadata::mount::Mounted;
 use crate::planted::Planted;
 use crate::upkeep::repair::{Reach, Repair};
 use crate::verify::Verify;
+use std::borrow::Cow;
 use std::sync::Arc;
 use targets::Port;
 
@@ -32,27 +33,30 @@ pub(crate) struct Compared {
 
 /// Decides between copies of the same bytes: gives the content to keep. `offsets`: where in the file a byte lies, if in
 /// it at all. `copies` has at least one.
-pub(crate) fn decide(
+pub(crate) fn decide<'c>(
     file: &str,
     offsets: impl Fn(u64) -> Option<u64>,
-    copies: &[&[u8]],
+    copies: &[&'c [u8]],
     verify: Option<&Arc<dyn Verify>>,
-) -> (Vec<u8>, u64) {
-    let mut kept = copies[0].to_vec();
+) -> (Cow<'c, [u8]>, u64) {
     let page = verify.map_or(0, |v| v.page_bytes(file)) as usize;
     let (Some(verify), false) = (verify, page == 0 || Planted::MendUnverified.on()) else {
-        return (kept, 0);
+        return (Cow::Borrowed(copies[0]), 0);
     };
-    let mut hopeless = 0;
-    for (nth, kept) in kept.chunks_mut(page).enumerate() {
-        let range = nth * page..nth * page + kept.len();
-        let Some(offset) = offsets(range.start as u64) else {
+    let (mut kept, mut hopeless) = (Cow::Borrowed(copies[0]), 0);
+    for at in (0..copies[0].len()).step_by(page) {
+        let range = at..copies[0].len().min(at + page);
+        let Some(offset) = offsets(at as u64) else {
             // Behind the end of the file are zeros, for when it grows.
-            kept.fill(0);
+            kept.to_mut()[range].fill(0);
             continue;
         };
-        match copies.iter().find(|c| verify.is_good(file, offset, &c[range.clone()])) {
-            Some(good) => kept.copy_from_slice(&good[range]),
+        match copies
+            .iter()
+            .position(|c| verify.is_good(file, offset, &c[range.clone()]))
+        {
+            Some(0) => {}
+            Some(nth) => kept.to_mut()[range.clone()].copy_from_slice(&copies[nth][range]),
             None => hopeless += 1,
         }
     }
@@ -94,7 +98,7 @@ impl<P: Port> Core<P> {
                 .map(|p| place(p, &self.disks))
                 .map(|(slot, at)| (slot, at, len))
                 .collect();
-            let copies = self.store.read(&items)?;
+            let copies = self.store.read_again(&items)?;
             let good: Vec<&[u8]> = copies.iter().filter_map(|c| c.as_deref().ok()).collect();
             found.unreadable += (copies.len() - good.len()) as u64;
             if good.is_empty() {
@@ -112,7 +116,7 @@ impl<P: Port> Core<P> {
             let (kept, hopeless) = decide(&name, offset, &good, self.verify.as_ref());
             found.hopeless += hopeless;
             for (pointer, copy) in pointers.iter().zip(&copies) {
-                let same = copy.as_ref().is_ok_and(|c| *c == kept);
+                let same = copy.as_ref().is_ok_and(|c| **c == *kept);
                 if same {
                     continue;
                 }
@@ -128,6 +132,7 @@ impl<P: Port> Core<P> {
                 }
             }
             done += len;
+            self.store.give_back(copies);
         }
         Ok((found, done_to))
     }
