@@ -138,6 +138,16 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Nothing is measured: result files are read and shown.
+    pub(crate) fn reads_result_files(&self) -> bool {
+        matches!(
+            self,
+            Command::Report(_) | Command::Compare(_) | Command::Size(_) | Command::Watch(_)
+        )
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Quick {
     /// Directories to measure [default: the working directory]

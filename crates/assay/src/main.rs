@@ -15,8 +15,12 @@ fn main() -> ExitCode {
     if zpool::Launch::asked_for() {
         return ExitCode::from(zpool::serve_standard_input());
     }
-    targets::keep_little_freed_memory();
-    match commands::dispatch(&cli::Cli::parse().command) {
+    let command = cli::Cli::parse().command;
+    // A report unpacks thousands of distributions one after the other, in memory that it should find again.
+    if !command.reads_result_files() {
+        targets::keep_little_freed_memory();
+    }
+    match commands::dispatch(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

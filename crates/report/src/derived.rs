@@ -6,9 +6,11 @@
 use crate::analysis::{Analysis, LookTaken, ReportError, StackHead, StudyHead};
 use crate::cells::kept::kept;
 use crate::cells::phase_report;
+use crate::distribution::unpack;
 use crate::history::Book;
 use crate::hosts::hosts;
 use crate::imported::imported;
+use crate::phase_kind::kind_row;
 use crate::published::published;
 use crate::ranking::alike::pairs_alike;
 use crate::ranking::changes::changes;
@@ -33,10 +35,23 @@ use crate::words::promise::promise;
 use crate::words::sentence::sentence;
 use ledger::{FactName, FactValue, Ledger, LedgerError, Scope};
 
+/// All of the file. The distributions that most phases are asked for are unpacked by several processors, because that is
+/// most of a report's work.
+pub(crate) fn unpacked(ledger: &Ledger) -> Result<Book, LedgerError> {
+    let mut book = Book::read(ledger)?;
+    let seen = book.ran.values_mut().flat_map(|ran| ran.phases.values_mut());
+    let asked = seen.flat_map(|seen| {
+        let stamp = kind_row(seen.run.kind).stamp;
+        seen.histograms.iter_mut().filter(move |row| row.stamp == stamp)
+    });
+    unpack(asked.collect());
+    Ok(book)
+}
+
 impl Analysis {
     /// Derives everything from the file.
     pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
-        let book = Book::read(ledger)?;
+        let book = unpacked(ledger)?;
         let ranking = rank(&book)?;
         Analysis::derived(&book, ranking)
     }

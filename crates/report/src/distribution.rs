@@ -7,7 +7,9 @@ use crate::looked::{looked, unpacked};
 use hdrhistogram::Histogram;
 use ledger::{HistogramRow, LedgerError, decode_histogram};
 use std::cell::OnceCell;
+use std::num::NonZero;
 use std::ops::Deref;
+use std::thread::{available_parallelism, scope};
 
 /// One distribution of one run of a phase.
 #[derive(Debug)]
@@ -91,6 +93,36 @@ impl Distribution {
     }
 }
 
+/// Distributions that are worth a thread: starting one costs as much as unpacking a few.
+const WORTH_A_THREAD: usize = 64;
+/// More would wait for memory.
+const THREADS_MAX: usize = 8;
+
+/// Unpacks these by several processors; what is said of them is kept. One that cannot be unpacked is left to whoever asks.
+pub(crate) fn unpack(mut all: Vec<&mut Distribution>) {
+    let processors = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+    let threads = processors.min(all.len() / WORTH_A_THREAD);
+    if threads < 2 {
+        return;
+    }
+    // Counted here, for a test counts what its own thread does.
+    all.iter().for_each(|_| unpacked());
+    let part = all.len().div_ceil(threads);
+    scope(|scope| {
+        for part in all.chunks_mut(part) {
+            scope.spawn(move || part.iter_mut().for_each(|one| one.unpack()));
+        }
+    });
+}
+
+impl Distribution {
+    fn unpack(&mut self) {
+        if let Ok(whole) = decode_histogram(&self.row.blob) {
+            self.said.get_or_init(|| Said::of(&whole));
+        }
+    }
+}
+
 impl Said {
     pub(crate) fn of(histogram: &Histogram<u64>) -> Option<Said> {
         if histogram.is_empty() {
@@ -106,5 +138,50 @@ impl Said {
             p999_ns: rising.next()?,
             max_ns: histogram.max(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::looked::count;
+    use ledger::{Stamp, encode_histogram};
+
+    fn distributions(count: u64) -> Vec<Distribution> {
+        let one = |nth: u64| {
+            let mut histogram = Histogram::<u64>::new(3).unwrap();
+            (1..=100).for_each(|value| histogram.record(value * (nth + 1)).unwrap());
+            let row = HistogramRow {
+                class: "select".into(),
+                stamp: Stamp::Service,
+                count: 100,
+                units: 100,
+                blob: encode_histogram(&histogram).unwrap(),
+            };
+            row.into()
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// Each is unpacked once, and a broken one is an error of whoever asks for it.
+    #[test]
+    fn several_processors_find_what_one_finds() {
+        let (mut all, alone) = (
+            distributions(3 * WORTH_A_THREAD as u64),
+            distributions(3 * WORTH_A_THREAD as u64),
+        );
+        all[70].row.blob.truncate(20);
+        let said = |all: &[Distribution]| all.iter().map(|one| one.said().ok().flatten()).collect::<Vec<_>>();
+        let (found, looked) = count::of(|| {
+            unpack(all.iter_mut().collect());
+            said(&all)
+        });
+        let mut expected = said(&alone);
+        assert!(expected.iter().all(Option::is_some));
+        expected[70] = None;
+        assert_eq!(found, expected);
+        // The broken one is tried again where it is asked for.
+        let length = all.len() as u64;
+        assert!((length..=length + 1).contains(&looked.unpacked), "{looked:?}");
     }
 }

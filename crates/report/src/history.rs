@@ -169,7 +169,7 @@ pub(crate) struct Book {
     /// When trials stood, those that were run again among them.
     pub timeline: Timeline,
     /// By (block, stack): the last trial that ended.
-    ran: BTreeMap<(u32, String), Ran>,
+    pub(crate) ran: BTreeMap<(u32, String), Ran>,
     /// Blocks begun.
     blocks: u32,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.

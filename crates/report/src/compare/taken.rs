@@ -4,7 +4,7 @@
 //! have.
 
 use crate::analysis::{Analysis, ReportError};
-use crate::history::Book;
+use crate::derived::unpacked;
 use crate::ranking::rank::rank;
 use ledger::{Fact, FactName, FactValue, Ledger, Scope};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl FileTaken {
     /// # Errors
     /// As [`Analysis::of`].
     pub fn of(file: impl Into<String>, ledger: &Ledger) -> Result<FileTaken, ReportError> {
-        let book = Book::read(ledger)?;
+        let book = unpacked(ledger)?;
         let ranking = rank(&book)?;
         let compared = ranking.pairs.iter().zip(&ranking.histories);
         let compared = compared.filter(|(pair, _)| pair.before.is_none());
