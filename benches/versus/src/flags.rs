@@ -106,7 +106,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Side(Side),
     /// A program run to its end: what it took
-    #[command(hide = true)]
+    #[command(hide = true, disable_help_flag = true)]
     Cost(Cost),
     /// A disk group in memory, and what is done with it: what it took
     #[command(hide = true)]

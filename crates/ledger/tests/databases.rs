@@ -22,7 +22,7 @@ fn postgres() -> Database {
         source: source.into(),
     };
     Database {
-        engine: "postgres".into(),
+        engine: ledger::DatabaseEngine::Postgres,
         version: "15.18".into(),
         access: "page cache".into(),
         managed: true,
@@ -66,10 +66,10 @@ fn orders() -> OrderEntry {
         warehouses: 10,
         items: 100_000,
         customers: 3_000,
-        isolation: "read committed".into(),
-        arrival: "closed".into(),
+        isolation: ledger::Isolation::ReadCommitted,
+        arrival: ledger::Arrival::Closed,
         pauses: false,
-        home: "any warehouse".into(),
+        home: ledger::Home::Any,
         storage_told_by: Some("the volume".into()),
         transactions: ["new order", "stock level"]
             .map(|class| TransactionRow {
@@ -139,7 +139,7 @@ fn order_entry_and_bulk_loads_are_given_back_as_given() {
     let mut bulk = PhaseRecord::new(run(trial, 1, PhaseKind::Bulk));
     bulk.bulk_loads = vec![load(10_000), load(100_000)];
     let own = Database {
-        engine: "sqlite".into(),
+        engine: ledger::DatabaseEngine::Sqlite,
         managed: false,
         settings: Vec::new(),
         ..postgres()

@@ -29,10 +29,10 @@ fn point(nth: u64) -> LoadPoint {
 
 fn serving() -> FileServing {
     FileServing {
-        protocol: "nfs3".into(),
+        protocol: ledger::Protocol::Nfs3,
         server: Some("nfs-ganesha 4.3".into()),
         work: "sfs97".into(),
-        arrival: "poisson".into(),
+        arrival: ledger::FileArrival::Poisson,
         sessions: 256,
         connections: Some(4),
         transfer_bytes: 8192,

@@ -112,14 +112,17 @@ pub(super) fn point(
 pub(super) fn serving(serving: &Serving, files: &Files, server: Option<String>, points: Vec<LoadPoint>) -> FileServing {
     let nfs = files.protocol == Protocol::Nfs3;
     FileServing {
-        protocol: if nfs { "nfs3" } else { "posix" }.to_string(),
+        protocol: if nfs {
+            ledger::Protocol::Nfs3
+        } else {
+            ledger::Protocol::Posix
+        },
         server,
         work: work::words(serving),
         arrival: match serving.arrival {
-            plan::FileArrival::Poisson => "poisson",
-            plan::FileArrival::Fixed => "fixed",
-        }
-        .to_string(),
+            plan::FileArrival::Poisson => ledger::FileArrival::Poisson,
+            plan::FileArrival::Fixed => ledger::FileArrival::Fixed,
+        },
         sessions: serving.sessions,
         connections: nfs.then_some(files.connections),
         transfer_bytes: files.transfer.0,

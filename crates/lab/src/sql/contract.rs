@@ -166,7 +166,7 @@ pub(crate) trait Database {
     /// Bytes of a page.
     fn page_bytes(&self) -> u64;
     /// How strictly it keeps transactions apart, in its own words.
-    fn isolation(&self) -> &'static str;
+    fn isolation(&self) -> ledger::Isolation;
     /// Time in storage of all users, and who told it. `waited_ns_most`: the most they can have waited for devices.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let _ = (counted, waited_ns_most);

@@ -147,7 +147,7 @@ impl Cuttable for CutLite<'_> {
             (_, Access::Buffered) => "page cache",
         };
         Ok(ledger::Database {
-            engine: "sqlite".to_string(),
+            engine: ledger::DatabaseEngine::Sqlite,
             version: facts.get("sqlite version").map(text).unwrap_or_default(),
             access: access.to_string(),
             managed: true,

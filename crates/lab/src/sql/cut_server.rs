@@ -78,7 +78,7 @@ impl CutServer {
 impl Cuttable for CutServer {
     fn describe(&mut self) -> anyhow::Result<ledger::Database> {
         Ok(ledger::Database {
-            engine: "postgres".to_string(),
+            engine: ledger::DatabaseEngine::Postgres,
             version: self.install.version.clone(),
             access: if self.direct { "direct file" } else { "page cache" }.to_string(),
             managed: true,

@@ -94,10 +94,9 @@ pub(super) fn rows(tpch: &Tpch, answers: Answers, refreshes: Vec<RefreshRow>) ->
         scale: tpch.scale,
         users: tpch.users_most(),
         text: match tpch.text {
-            TpchText::Grouped => "grouped",
-            TpchText::Nested => "nested",
-        }
-        .to_string(),
+            TpchText::Grouped => ledger::QuestionForm::Grouped,
+            TpchText::Nested => ledger::QuestionForm::Nested,
+        },
         limit_ns: tpch.limit.0,
         past_limit: answers.past_limit,
         answers: answers.rows,
@@ -147,7 +146,7 @@ mod tests {
         DecisionSupport {
             scale: 0.01,
             users: 1,
-            text: "grouped".to_string(),
+            text: ledger::QuestionForm::Grouped,
             limit_ns: 600_000_000_000,
             past_limit,
             answers: digests.iter().map(answer).collect(),

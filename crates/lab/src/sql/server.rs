@@ -121,11 +121,11 @@ impl Database for Postgres {
         BLOCK
     }
 
-    fn isolation(&self) -> &'static str {
+    fn isolation(&self) -> ledger::Isolation {
         match self.isolation {
-            plan::Isolation::ReadCommitted => "read committed",
-            plan::Isolation::RepeatableRead => "repeatable read",
-            plan::Isolation::Serializable => "serializable",
+            plan::Isolation::ReadCommitted => ledger::Isolation::ReadCommitted,
+            plan::Isolation::RepeatableRead => ledger::Isolation::RepeatableRead,
+            plan::Isolation::Serializable => ledger::Isolation::Serializable,
         }
     }
 
@@ -338,7 +338,7 @@ impl Sql for Managed {
             settings.push(tables_came(self.made.contains(&QUESTIONS)));
         }
         Ok(ledger::Database {
-            engine: "postgres".to_string(),
+            engine: ledger::DatabaseEngine::Postgres,
             version: self.version.clone(),
             access: match (&self.server, self.direct) {
                 (None, _) => "unknown",

@@ -10,6 +10,58 @@ use super::committed::committed_words;
 use super::histogram::Stamp;
 use super::keys::{PhaseId, TrialId};
 
+committed_words! {
+    /// Which database.
+    DatabaseEngine {
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// SQLite.
+        Sqlite = "sqlite",
+    }
+}
+
+committed_words! {
+    /// How transactions are kept apart.
+    Isolation {
+        /// Each statement sees what was committed before it.
+        ReadCommitted = "read committed",
+        /// Each transaction sees what was committed before it.
+        RepeatableRead = "repeatable read",
+        /// As if one ran after the other.
+        Serializable = "serializable",
+    }
+}
+
+committed_words! {
+    /// When a user's next transaction is due.
+    Arrival {
+        /// When the last one has ended.
+        Closed = "closed",
+        /// On a schedule.
+        Open = "open",
+    }
+}
+
+committed_words! {
+    /// Where users of order entry work.
+    Home {
+        /// Drawn anew for each transaction.
+        Any = "any warehouse",
+        /// Each has its own.
+        Own = "own warehouse",
+    }
+}
+
+committed_words! {
+    /// Form of the questions of decision support.
+    QuestionForm {
+        /// Subqueries are grouped and joined.
+        Grouped = "grouped",
+        /// Subqueries stay where they are.
+        Nested = "nested",
+    }
+}
+
 /// One setting of a database as the database itself told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseSetting {
@@ -24,8 +76,8 @@ pub struct DatabaseSetting {
 /// A database: which, how it reaches storage, how it was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// "postgres" or "sqlite".
-    pub engine: String,
+    /// Which.
+    pub engine: DatabaseEngine,
     /// As it tells it: "15.18", "3.46.0".
     pub version: String,
     /// Its way to storage: "page cache", "direct file", "disk group".
@@ -138,14 +190,14 @@ pub struct OrderEntry {
     pub items: u32,
     /// Customers of a district, 3,000 unless the company is of reduced size.
     pub customers: u32,
-    /// "read committed", "repeatable read", "serializable".
-    pub isolation: String,
-    /// "closed" or "open".
-    pub arrival: String,
+    /// How transactions are kept apart.
+    pub isolation: Isolation,
+    /// When the next one is due.
+    pub arrival: Arrival,
     /// Users type and think as the published description says; false: batch mode.
     pub pauses: bool,
-    /// Where users work: "any warehouse", drawn anew for each transaction, or "own warehouse".
-    pub home: String,
+    /// Where users work.
+    pub home: Home,
     /// Who told measure `database.storage_ns`, in words; `None`: nobody.
     pub storage_told_by: Option<String>,
     /// By kind of transaction.
@@ -201,8 +253,8 @@ pub struct DecisionSupport {
     pub scale: f64,
     /// Users; of a load curve the most.
     pub users: u32,
-    /// "grouped" or "nested".
-    pub text: String,
+    /// Their form.
+    pub text: QuestionForm,
     /// The most that one question may take.
     pub limit_ns: u64,
     /// The question that ran past it and ended the phase.

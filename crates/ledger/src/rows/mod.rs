@@ -18,8 +18,9 @@ mod stack;
 
 pub(crate) use committed::committed_words;
 pub use databases::{
-    AnswerRow, AskedAt, BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, DecisionSupport, GrowthRow,
-    LoadStep, OrderEntry, RefreshRow, SpaceRow, StepHistogram, TransactionRow, WaitRow,
+    AnswerRow, Arrival, AskedAt, BulkLoadRow, ConditionRow, Database, DatabaseEngine, DatabaseRow, DatabaseSetting,
+    DecisionSupport, GrowthRow, Home, Isolation, LoadStep, OrderEntry, QuestionForm, RefreshRow, SpaceRow,
+    StepHistogram, TransactionRow, WaitRow,
 };
 pub use facts::{FactName, FactType};
 pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
@@ -28,7 +29,7 @@ pub use host::HostRow;
 pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
 pub use keys::{PhaseId, TrialId};
 pub use measure::{Measure, Nature};
-pub use serving::{FileServing, LimitOf, LoadPoint, PointMeasure};
+pub use serving::{FileArrival, FileServing, LimitOf, LoadPoint, PointMeasure, Protocol};
 pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
 
 use columns::{Columns, columns, decimal, no_meaning_at, optional};

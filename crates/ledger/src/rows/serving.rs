@@ -9,6 +9,26 @@ use super::databases::StepHistogram;
 use super::measure::Measure;
 
 committed_words! {
+    /// How files are reached.
+    Protocol {
+        /// Calls to a file system of this host.
+        Posix = "posix",
+        /// NFS, version 3.
+        Nfs3 = "nfs3",
+    }
+}
+
+committed_words! {
+    /// When operations are due.
+    FileArrival {
+        /// At random, independent of each other.
+        Poisson = "poisson",
+        /// At even distances.
+        Fixed = "fixed",
+    }
+}
+
+committed_words! {
     /// Which response a ramp's limit is of.
     LimitOf {
         /// The mean.
@@ -21,14 +41,14 @@ committed_words! {
 /// File serving in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileServing {
-    /// "posix" or "nfs3".
-    pub protocol: String,
+    /// How they were reached.
+    pub protocol: Protocol,
     /// Who served, in words: "nfs-ganesha 4.3", "there already"; `None`: nobody, the file system itself.
     pub server: Option<String>,
     /// The mix or the work: "sfs97", "varmail", "of its own".
     pub work: String,
-    /// "poisson" or "fixed".
-    pub arrival: String,
+    /// When operations were due.
+    pub arrival: FileArrival,
     /// Most operations on their way.
     pub sessions: u32,
     /// Connections; `None` without a server.

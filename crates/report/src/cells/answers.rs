@@ -136,7 +136,7 @@ mod tests {
         DecisionSupport {
             scale: 0.01,
             users: 1,
-            text: "grouped".into(),
+            text: ledger::QuestionForm::Grouped,
             limit_ns: 1,
             past_limit: None,
             answers: answers.iter().map(answer).collect(),

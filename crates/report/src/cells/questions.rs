@@ -105,7 +105,7 @@ impl QuestionsFigures {
         let asked = |run: &Seen| run.questions.as_ref().map(|asked| asked.answers.len() as f64);
         Some(QuestionsFigures {
             scale: first.scale,
-            text: first.text.clone(),
+            text: first.text.as_str().into(),
             geometric_mean_s: runs.figure(|run| run.questions.as_ref().and_then(geometric_mean_s)),
             cpu_s_per_question: runs.figure(|run| {
                 let busy = run.get(Measure::CpuBusyNs).filter(|_| !refreshes(run));
@@ -235,7 +235,7 @@ mod tests {
         let asked = |times: &[u64]| DecisionSupport {
             scale: 1.0,
             users: 1,
-            text: "grouped".into(),
+            text: ledger::QuestionForm::Grouped,
             limit_ns: 1,
             past_limit: None,
             answers: times.iter().copied().map(answer).collect(),

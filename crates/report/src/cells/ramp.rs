@@ -232,10 +232,10 @@ mod tests {
 
     fn serving(limit_ns: Option<u64>) -> FileServing {
         FileServing {
-            protocol: "posix".into(),
+            protocol: ledger::Protocol::Posix,
             server: None,
             work: "sfs97".into(),
-            arrival: "poisson".into(),
+            arrival: ledger::FileArrival::Poisson,
             sessions: 8,
             connections: None,
             transfer_bytes: 8192,

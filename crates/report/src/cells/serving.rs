@@ -142,10 +142,10 @@ impl ServingFigures {
         let is_below = |(_, ramp): &&(&FileServing, &Ramp)| matches!(ramp.limit, AtLimit::Below(_));
         let is_late_alone = |(_, ramp): &&(&FileServing, &Ramp)| ramp.late_cost().is_some_and(f64::is_infinite);
         Ok(Some(ServingFigures {
-            protocol: first.protocol.clone(),
+            protocol: first.protocol.as_str().into(),
             server: first.server.clone(),
             work: first.work.clone(),
-            arrival: first.arrival.clone(),
+            arrival: first.arrival.as_str().into(),
             sessions: first.sessions,
             connections: first.connections,
             limit_ns: first.limit_ns.map(|ns| ns as f64),

@@ -190,10 +190,10 @@ mod tests {
             histograms: Vec::new(),
         };
         let serving = |points: Vec<LoadPoint>| FileServing {
-            protocol: "posix".into(),
+            protocol: ledger::Protocol::Posix,
             server: None,
             work: "sfs97".into(),
-            arrival: "poisson".into(),
+            arrival: ledger::FileArrival::Poisson,
             sessions: 1,
             connections: None,
             transfer_bytes: 8192,

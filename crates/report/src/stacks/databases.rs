@@ -5,9 +5,9 @@
 
 use crate::grouped::distinct;
 use crate::history::Book;
-use ledger::{Database, DatabaseRow};
+use ledger::{Database, DatabaseEngine, DatabaseRow};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// One setting.
@@ -27,7 +27,9 @@ pub struct DatabaseOfStack {
     /// The stack.
     pub stack: String,
     /// "postgres" or "sqlite".
-    pub engine: String,
+    #[serde(serialize_with = "engine_in_words")]
+    #[schemars(with = "String")]
+    pub engine: DatabaseEngine,
     /// As it tells it.
     pub version: String,
     /// Its way to storage.
@@ -40,13 +42,16 @@ pub struct DatabaseOfStack {
     pub changed: Vec<String>,
 }
 
+fn engine_in_words<S: Serializer>(engine: &DatabaseEngine, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(engine.as_str())
+}
+
 impl DatabaseOfStack {
     /// "PostgreSQL 15.18".
     pub(crate) fn words(&self) -> String {
-        let engine = match self.engine.as_str() {
-            "postgres" => "PostgreSQL",
-            "sqlite" => "SQLite",
-            other => other,
+        let engine = match self.engine {
+            DatabaseEngine::Postgres => "PostgreSQL",
+            DatabaseEngine::Sqlite => "SQLite",
         };
         format!("{engine} {}", self.version)
     }
@@ -72,7 +77,7 @@ pub(crate) fn of_stack(book: &Book, stack: &str) -> Option<DatabaseOfStack> {
     let changed = distinct(changed.map(|(name, _)| name));
     Some(DatabaseOfStack {
         stack: stack.into(),
-        engine: first.engine.clone(),
+        engine: first.engine,
         version: first.version.clone(),
         access: first.access.clone(),
         managed: first.managed,

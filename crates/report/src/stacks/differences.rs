@@ -8,7 +8,7 @@ use crate::grouped::distinct;
 use crate::history::Book;
 use crate::ranking::rank::taking_part;
 use crate::stacks::databases::of_stack;
-use ledger::{Fact, FactName, Scope, Stack};
+use ledger::{DatabaseEngine, Fact, FactName, Scope, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// (what differs, what is the same), over the stacks that took part.
@@ -72,7 +72,7 @@ pub(crate) fn unnamed(value: &str) -> String {
 /// what one engine can be told and another can't is no choice of anybody's.
 fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
     let databases: Vec<_> = stacks.iter().map(|stack| of_stack(book, &stack.name)).collect();
-    let engines: Vec<Option<&String>> = databases.iter().map(|of| Some(&of.as_ref()?.engine)).collect();
+    let engines: Vec<Option<DatabaseEngine>> = databases.iter().map(|of| Some(of.as_ref()?.engine)).collect();
     let settings: Vec<BTreeMap<&String, &String>> = databases
         .iter()
         .map(|of| of.iter().flat_map(|of| &of.settings))
@@ -81,7 +81,7 @@ fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(St
     let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).copied().collect();
     for name in names.into_iter().filter(|name| !OF_THE_PLACE.contains(&name.as_str())) {
         let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name).copied()).collect();
-        let of_engines: BTreeSet<(Option<&String>, Option<&String>)> =
+        let of_engines: BTreeSet<(Option<DatabaseEngine>, Option<&String>)> =
             engines.iter().copied().zip(values.iter().copied()).collect();
         // One engine's values stand side by side, in their order.
         let mut neighbours = of_engines.iter().zip(of_engines.iter().skip(1));

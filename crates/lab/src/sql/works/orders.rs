@@ -11,6 +11,7 @@ use crate::sql::steps::Steps;
 use crate::surroundings::Seen;
 use crate::trial::done::Done;
 use crate::trial::drive::slice_ns;
+use anyhow::Context;
 use databases::order_entry::CONDITIONS;
 use ledger::{AskedAt, Measure};
 use plan::Tpcc;
@@ -52,8 +53,9 @@ impl InSql for Tpcc {
     }
 
     fn tell(&self, rested: &mut Rested<'_>, sql: &mut dyn Sql, done: &mut Done) -> anyhow::Result<()> {
-        let database = kinds::of(&rested.asked.trial.stand.stack.engine);
-        let storage = database.and_then(|database| database.storage(&rested.counted, rested.waited_ns_most));
+        let engine = &rested.asked.trial.stand.stack.engine;
+        let database = kinds::of(engine).context("the page engine takes no SQL")?;
+        let storage = database.storage(&rested.counted, rested.waited_ns_most);
         done.measures
             .extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         judge(rested, sql, &mut done.seen)?;
@@ -92,7 +94,7 @@ fn judge(rested: &mut Rested<'_>, sql: &mut dyn Sql, seen: &mut Seen) -> anyhow:
 fn order_entry(
     tpcc: &Tpcc,
     entered: Entered,
-    database: Option<&dyn Database>,
+    database: &dyn Database,
     storage_told_by: Option<String>,
     conditions: &Conditions,
 ) -> anyhow::Result<ledger::OrderEntry> {
@@ -111,14 +113,17 @@ fn order_entry(
         warehouses: tpcc.warehouses,
         items: scale.items,
         customers: scale.customers,
-        isolation: database.map_or("", |database| database.isolation()).to_string(),
-        arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
+        isolation: database.isolation(),
+        arrival: if tpcc.rate.is_some() {
+            ledger::Arrival::Open
+        } else {
+            ledger::Arrival::Closed
+        },
         pauses: tpcc.think_time,
         home: match tpcc.home {
-            plan::Home::Fixed => "own warehouse",
-            plan::Home::Any => "any warehouse",
-        }
-        .to_string(),
+            plan::Home::Fixed => ledger::Home::Own,
+            plan::Home::Any => ledger::Home::Any,
+        },
         storage_told_by,
         transactions: entered.transactions(),
         conditions,
