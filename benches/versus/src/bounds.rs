@@ -169,8 +169,8 @@ owed! {
         SqliteOrders: "SQLite: order entry, our VFS over its own, system CPU per transaction", AtMost(1.0), 3;
         SqliteOrdersProcess: "SQLite: order entry, our VFS over its own, CPU per transaction", Shown, 3;
         SqliteOrdersRate: "SQLite: order entry, our VFS over its own, rate", Shown, 3;
-        SqliteCached: "SQLite: order entry, large cache, our VFS over its own, system CPU per transaction", AtMost(1.0), 3;
-        SqliteCachedProcess: "SQLite: order entry, large cache, our VFS over its own, CPU per transaction", Shown, 3;
+        SqliteCached: "SQLite: order entry, large cache, our VFS over its own, system CPU each", AtMost(1.0), 3;
+        SqliteCachedProcess: "SQLite: order entry, large cache, our VFS over its own, CPU each", Shown, 3;
         SqliteCachedRate: "SQLite: order entry, large cache, our VFS over its own, rate", Shown, 3;
         SqliteBulk: "SQLite: bulk load, our VFS over its own, system CPU per row", AtMost(1.0), 3;
         SqliteBulkProcess: "SQLite: bulk load, our VFS over its own, CPU per row", Shown, 3;

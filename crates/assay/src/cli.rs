@@ -141,10 +141,7 @@ pub(crate) enum Command {
 impl Command {
     /// Nothing is measured: result files are read and shown.
     pub(crate) fn reads_result_files(&self) -> bool {
-        matches!(
-            self,
-            Command::Report(_) | Command::Compare(_) | Command::Size(_) | Command::Watch(_)
-        )
+        matches!(self, Command::Report(_) | Command::Compare(_) | Command::Size(_))
     }
 }
 

@@ -441,8 +441,8 @@ fn a_thread_alone_keeps_its_cache_over_its_commits() {
         };
         drive(&mut work, &pacing, 0).unwrap();
         let pages = CacheCounts::of(writer.enter().session());
-        // 200 pages of rows, and a few of the index and the schema.
-        assert!((200..230).contains(&pages.misses), "{name}: {pages:?}");
+        // 200 pages of rows, of which a few may not be drawn, and a few of the index and the schema.
+        assert!((190..230).contains(&pages.misses), "{name}: {pages:?}");
         assert_eq!(work.cache_counts(), CacheCounts::default(), "{name}");
     }
 }

@@ -40,11 +40,39 @@ pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
     let whole: Histogram<u64> = Deserializer::new()
         .deserialize(&mut &plain[..])
         .map_err(|source| wrong(format!("{source:?}")))?;
-    // The library's total ends there, and a sum of the counts goes round.
-    if whole.len() == u64::MAX {
-        return Err(wrong("it counts more than a number holds".into()));
-    }
+    counted(&whole, "decoded")?;
     Ok(whole)
+}
+
+/// Adds a distribution of a class to the sum of others; the first becomes the sum.
+///
+/// # Errors
+/// [`LedgerError::Distribution`]: together they count more than a number holds.
+pub fn add_histogram(
+    sum: &mut Option<Histogram<u64>>,
+    mut next: Histogram<u64>,
+    class: &str,
+) -> Result<(), LedgerError> {
+    let Some(sum) = sum else {
+        // One block's slowest may lie beyond what another's distribution has room for.
+        next.auto(true);
+        *sum = Some(next);
+        return Ok(());
+    };
+    sum.add(&next).map_err(|source| LedgerError::Distribution {
+        act: "added",
+        detail: format!("class {class}: {source:?}"),
+    })?;
+    counted(sum, "added")
+}
+
+/// The library's total ends at the largest number. A sum of its counts would go round.
+fn counted(whole: &Histogram<u64>, act: &'static str) -> Result<(), LedgerError> {
+    if whole.len() < u64::MAX {
+        return Ok(());
+    }
+    let detail = "it counts more than a number holds".into();
+    Err(LedgerError::Distribution { act, detail })
 }
 
 fn has_run_of_ff(bytes: &[u8], length: usize) -> bool {
@@ -123,6 +151,20 @@ mod tests {
         histogram.record_n(2_000, i64::MAX as u64).unwrap();
         histogram.record_n(3_000, i64::MAX as u64).unwrap();
         let error = decode_histogram(&encode_histogram(&histogram).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("counts more"), "{error}");
+    }
+
+    #[test]
+    fn distributions_that_count_too_much_together_are_an_error() {
+        let of = |value| {
+            let mut histogram = Histogram::<u64>::new(3).unwrap();
+            histogram.record_n(value, u64::MAX / 2).unwrap();
+            histogram
+        };
+        let mut sum = None;
+        add_histogram(&mut sum, of(1_000), "read").unwrap();
+        add_histogram(&mut sum, of(90_000), "read").unwrap();
+        let error = add_histogram(&mut sum, of(2_000_000), "read").unwrap_err();
         assert!(error.to_string().contains("counts more"), "{error}");
     }
 

@@ -176,7 +176,7 @@ pub enum LedgerError {
         "a latency distribution cannot be {act}: {detail}\n  the result file is damaged or was written by another tool"
     )]
     Distribution {
-        /// "encoded" or "decoded".
+        /// "encoded", "decoded" or "added".
         act: &'static str,
         /// The library's word.
         detail: String,

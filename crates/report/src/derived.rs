@@ -33,27 +33,39 @@ use crate::stacks::priced::cost;
 use crate::words::not_told::not_told;
 use crate::words::promise::promise;
 use crate::words::sentence::sentence;
-use ledger::{FactName, FactValue, Ledger, LedgerError, Scope};
+use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, Stamp};
 
-/// All of the file. The distributions that most phases are asked for are unpacked by several processors, because that is
-/// most of a report's work.
+/// All of the file. The distributions that most phases are asked for are unpacked by several processors: that is most
+/// of a report's work.
 pub(crate) fn unpacked(ledger: &Ledger) -> Result<Book, LedgerError> {
     let mut book = Book::read(ledger)?;
     let seen = book.ran.values_mut().flat_map(|ran| ran.phases.values_mut());
     let asked = seen.flat_map(|seen| {
         let stamp = kind_row(seen.run.kind).stamp;
-        seen.histograms.iter_mut().filter(move |row| row.stamp == stamp)
+        // Where all of them are added up, each is unpacked for that.
+        let added_up = stamp == Stamp::Response && seen.of_stamp(stamp).nth(1).is_some();
+        let is_asked = seen.counts() && !added_up;
+        let rows = seen.histograms.iter_mut();
+        rows.filter(move |row| is_asked && row.stamp == stamp)
     });
     unpack(asked.collect());
     Ok(book)
 }
 
 impl Analysis {
-    /// Derives everything from the file.
+    /// Derives everything from the file, by one processor: others may be measuring.
     pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
-        let book = unpacked(ledger)?;
-        let ranking = rank(&book)?;
-        Analysis::derived(&book, ranking)
+        Analysis::of_book(&Book::read(ledger)?)
+    }
+
+    /// The same by all processors.
+    pub fn of_in_parallel(ledger: &Ledger) -> Result<Analysis, ReportError> {
+        Analysis::of_book(&unpacked(ledger)?)
+    }
+
+    fn of_book(book: &Book) -> Result<Analysis, ReportError> {
+        let ranking = rank(book)?;
+        Analysis::derived(book, ranking)
     }
 
     /// Derives everything from what was gathered and judged.

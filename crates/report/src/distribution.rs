@@ -98,7 +98,7 @@ const WORTH_A_THREAD: usize = 64;
 /// More would wait for memory.
 const THREADS_MAX: usize = 8;
 
-/// Unpacks these by several processors; what is said of them is kept. One that cannot be unpacked is left to whoever asks.
+/// Unpacks these by several processors; what is said of them is kept. One that is broken is left to whoever asks.
 pub(crate) fn unpack(mut all: Vec<&mut Distribution>) {
     let processors = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     let threads = processors.min(all.len() / WORTH_A_THREAD);

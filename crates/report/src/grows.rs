@@ -113,6 +113,11 @@ fn no_distribution_is_unpacked_twice_for_an_analysis() {
     assert!((1..=held).contains(&looked.unpacked), "{looked:?} of {held}");
     let (_, looked) = count::of(|| made(&filmed));
     assert!(looked.unpacked <= 3 * held, "{looked:?} of {held}");
+    // So many that several processors have some.
+    let filmed = film(Size { blocks: 24, ..SIZE });
+    let (analysis, alone) = count::of(|| filmed.analysis());
+    let (in_parallel, all) = count::of(|| Analysis::of_in_parallel(&filmed.ledger).unwrap());
+    assert_eq!((in_parallel, all.unpacked), (analysis, alone.unpacked));
 }
 
 /// The count itself: a table that is gone through for each question is seen.

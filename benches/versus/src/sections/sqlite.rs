@@ -153,9 +153,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
          users on one warehouse for {seconds:.0} s, and a bulk load of {ROWS} rows in commits of 100. Write-ahead log, \
          synchronous FULL. SQLite's cache is {small} on both sides; with the large cache it is {large}, and the \
          database fits into it. SQLite's own VFS also has the page cache of the whole machine, which is empty when a \
-         phase begins. Ours goes past it. A connection that reads drops its own cache after each commit of another \
-         one, whatever its size. CPU and time are those of a phase with its drain; system CPU has the kernel's writing \
-         back in it."
+         phase begins. Ours goes past it. There is one worker, so each side has one connection. CPU and time are \
+         those of a phase with its drain; system CPU has the kernel's writing back in it."
     ));
     let mut found = Found::default();
     let absent = absent(&table, &lost).into_iter();

@@ -19,7 +19,7 @@ const WIDTH_PIPED: usize = 80;
 pub(crate) fn report(flags: &cli::Report) -> Result<(), Failure> {
     page_file::check(&flags.format)?;
     let ledger = Ledger::open(&flags.file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
-    let analysis = Analysis::of(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+    let analysis = Analysis::of_in_parallel(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
     show(&ledger, &analysis, &flags.format, Some(&flags.file))
 }
 

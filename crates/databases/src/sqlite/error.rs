@@ -52,7 +52,7 @@ pub enum SqliteError {
     Full {
         /// Name of the file.
         file: String,
-        /// Its new size in bytes, as wanted.
+        /// Bytes wanted: its new size, or by how much it would grow.
         bytes: u64,
         /// What the port said.
         why: String,
@@ -127,7 +127,7 @@ pub enum SqliteError {
 
 /// What SQLite's I/O error is called where memory ran out under it (`SQLITE_IOERR_NOMEM`).
 const IO_WITHOUT_MEMORY: i32 = 10 | 12 << 8;
-/// The same where the file of the log's index does not grow (`SQLITE_IOERR_SHMSIZE`). It has no word for a lack of room.
+/// The same where the file of the log's index does not grow (`SQLITE_IOERR_SHMSIZE`), for lack of room too.
 const INDEX_DOES_NOT_GROW: i32 = 10 | 19 << 8;
 /// By so much.
 const INDEX_STEP: u64 = 32 << 10;

@@ -3,8 +3,8 @@
 //! SQLite works inside the caller's call, so a thread ([`OrderWorker`]) serves its share of the users in turn: a
 //! transaction runs to its end before the thread's next user is looked at, and what a user waits for his thread is in
 //! his response, not in his service. Transactions that write queue for the one connection that all threads write by
-//! ([`Connections`]). That wait is counted apart; it is part of the service. Prevents: lock wait that passes for the time
-//! of the device.
+//! ([`Connections`]). That wait is counted apart; it is part of the service. Prevents: lock wait that passes for the
+//! time of the device.
 
 use super::counts::CacheCounts;
 use super::error::SqliteError;

@@ -1,8 +1,8 @@
 //! The random phase in SQL: a range of keys whose rows lie on scattered pages, one row a page.
 //!
 //! The method is the one that SLOB and pgio made known: keys of a range stand next to each other in the index and
-//! anywhere in the table, so that a select of `work_unit` keys touches as many pages of the table. Takes a [`Session`],
-//! gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads
+//! anywhere in the table, so that a select of `work_unit` keys touches as many pages of the table. Takes
+//! [`Connections`], gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads
 //! that were none.
 
 use super::counts::CacheCounts;

@@ -101,15 +101,15 @@ impl WriterTurn<'_> {
     }
 }
 
-/// The connections that one thread has: it writes by the shared one, and reads by one of its own where others write too.
+/// The connections of one thread: it writes by the shared one, and reads by one of its own where others write too.
 pub struct Connections {
     reader: Option<Session>,
     writer: Arc<SharedWriter>,
 }
 
 impl Connections {
-    /// Of the only thread: it reads by the connection that it writes by. A second one would throw its page cache away at
-    /// each commit of the first, and nothing would be gained.
+    /// Of the only thread: it reads by the connection that it writes by. A second one would throw its page cache away
+    /// at each commit of the first, and nothing would be gained.
     pub fn alone(writer: Arc<SharedWriter>) -> Connections {
         Connections { reader: None, writer }
     }
@@ -122,12 +122,13 @@ impl Connections {
         }
     }
 
-    /// Pages so far, by the connection of its own; the shared one is asked for there.
+    /// Pages so far by its own connection; none where it has none. Whoever has the shared one asks that
+    /// ([`CacheCounts::of`]).
     pub fn cache_counts(&self) -> CacheCounts {
         self.reader.as_ref().map(CacheCounts::of).unwrap_or_default()
     }
 
-    /// Reads.
+    /// Reads by its own connection, else by the shared one in its turn.
     pub(super) fn read<T>(&self, act: impl FnOnce(&Session) -> T) -> T {
         match &self.reader {
             Some(own) => act(own),

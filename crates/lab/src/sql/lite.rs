@@ -224,7 +224,7 @@ impl Lite {
     /// Connections of each worker of a phase.
     fn connect(&mut self, name: &'static str, workers: usize) -> anyhow::Result<Vec<Connections>> {
         let place = self.base(name)?.place.clone();
-        let (writer, connections) = connections(&place, &self.settings, workers)?;
+        let (writer, connections) = connections(&place, &self.settings, (workers, self.workers == 1))?;
         self.open = Some(writer);
         Ok(connections)
     }

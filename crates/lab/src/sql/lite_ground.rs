@@ -143,15 +143,16 @@ pub(super) fn settings_with(asked: &Sqlite, cache_bytes: u64) -> sqlite::Setting
     }
 }
 
-/// The connection that writes, and those of each worker. A single worker has one connection, with all of the cache.
+/// The connection that writes, and those of so many workers. In a study of one worker they are one connection, with all
+/// of the cache. A step of a load curve that has one user does not decide it.
 pub(super) fn connections(
     place: &Place,
     asked: &Sqlite,
-    workers: usize,
+    (workers, alone): (usize, bool),
 ) -> anyhow::Result<(Arc<SharedWriter>, Vec<Connections>)> {
     let cache = asked.cache.0;
     let open = |cache_bytes| place.connect(&settings_with(asked, cache_bytes));
-    if workers == 1 {
+    if alone {
         let writer = Arc::new(SharedWriter::new(open(cache)?));
         return Ok((writer.clone(), vec![Connections::alone(writer)]));
     }

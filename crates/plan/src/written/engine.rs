@@ -23,7 +23,7 @@ written! {
         /// page engine: 2, 4, 8, 16 or 32 KiB; SQLite: 512 bytes to 64 KiB; PostgreSQL's is 8 KiB
         page: Bytes = (Bytes::kib(8));
         /// page engine: buffer cache of the instance, below the budget, at least 128 pages; SQLite: page caches of all
-        /// connections. With one of the `workers` there is one connection, else half is for the one that writes and the
+        /// connections. With `workers = 1` they are one connection; with more, half is for the one that writes and the
         /// rest for those that read; PostgreSQL: `shared_buffers`
         cache: Bytes = (Bytes::mib(256), "sqlite:" => SQLITE_CACHE, "postgres:" => SHARED_BUFFERS,
             else "; at most half the memory budget, of postgres a quarter. With `preset = \"tuned\"` a quarter of it");

@@ -4,11 +4,11 @@
 //! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
 //! stamp (service or response) left unsaid.
 
-use crate::distribution::{Distribution, Said};
+use crate::distribution::Said;
 use crate::figures::Figure;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{LedgerError, Stamp};
+use ledger::{LedgerError, Stamp, add_histogram};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -84,24 +84,9 @@ pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<
     let rows = seen.iter().flat_map(|run| run.of_stamp(stamp));
     let mut sum: Option<Histogram<u64>> = None;
     for row in rows.filter(|row| row.class == class) {
-        add(&mut sum, row.whole()?, row)?;
+        add_histogram(&mut sum, row.whole()?, &row.class)?;
     }
     Ok(sum.filter(|sum| !sum.is_empty()))
-}
-
-fn add(sum: &mut Option<Histogram<u64>>, mut next: Histogram<u64>, row: &Distribution) -> Result<(), LedgerError> {
-    match sum {
-        None => {
-            // One block's slowest may lie beyond what another's distribution has room for.
-            next.auto(true);
-            *sum = Some(next);
-        }
-        Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
-            act: "added",
-            detail: format!("class {}: {source:?}", row.class),
-        })?,
-    }
-    Ok(())
 }
 
 /// p99 of response over all classes of one run of a phase, in nanoseconds.
@@ -115,7 +100,7 @@ pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
         _ => {
             let mut whole: Option<Histogram<u64>> = None;
             for row in seen.of_stamp(Stamp::Response) {
-                add(&mut whole, row.kept()?, row)?;
+                add_histogram(&mut whole, row.kept()?, &row.class)?;
             }
             whole.as_ref().and_then(Said::of)
         }

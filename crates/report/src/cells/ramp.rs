@@ -5,7 +5,7 @@
 
 use crate::figures::over;
 use hdrhistogram::Histogram;
-use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, decode_histogram};
+use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, add_histogram, decode_histogram};
 
 /// What one run's ramp came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,18 +180,7 @@ fn ran_out_of_sessions(points: &[PointOfRun], serving: &FileServing) -> bool {
 fn of_all(point: &LoadPoint, stamp: Stamp) -> Result<Option<Histogram<u64>>, LedgerError> {
     let mut sum: Option<Histogram<u64>> = None;
     for row in point.histograms.iter().filter(|row| row.stamp == stamp) {
-        let next = decode_histogram(&row.blob)?;
-        match &mut sum {
-            None => {
-                let mut next = next;
-                next.auto(true);
-                sum = Some(next);
-            }
-            Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
-                act: "added",
-                detail: format!("class {}: {source:?}", row.class),
-            })?,
-        }
+        add_histogram(&mut sum, decode_histogram(&row.blob)?, &row.class)?;
     }
     Ok(sum)
 }
