@@ -2,8 +2,8 @@
 //!
 //! The method is the one that SLOB and pgio made known: keys of a range stand next to each other in the index and
 //! anywhere in the table, so that a select of `work_unit` keys touches as many pages of the table. Takes
-//! [`Connections`], gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads
-//! that were none.
+//! [`Connections`], gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents:
+//! a rate of reads that were none.
 
 use super::counts::CacheCounts;
 use super::error::SqliteError;
