@@ -254,3 +254,17 @@ pub(crate) struct Side {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_a_program_whose_cost_is_asked_for_are_its_own() {
+        let flags = Flags::try_parse_from(["versus", "cost", "assay", "--help"]).unwrap();
+        let Some(Command::Cost(cost)) = flags.command else {
+            panic!("another command");
+        };
+        assert_eq!((cost.program, cost.args), ("assay".into(), vec!["--help".into()]));
+    }
+}
