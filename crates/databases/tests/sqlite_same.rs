@@ -313,6 +313,27 @@ fn a_load_that_is_interrupted_ends_at_once_and_its_session_goes_on() {
     }
 }
 
+/// So many users, each with so many operations.
+fn counted(users: u32, operations: u64) -> Pacing {
+    Pacing {
+        stop: workloads::Stop {
+            operations_per_session: Some(operations),
+            time_ns: None,
+        },
+        ..Pacing::closed(users, 0)
+    }
+}
+
+/// A table of so many rows, a page each. Every fifth operation is a commit.
+fn scattered(rows: u64) -> ScatteredShape {
+    ScatteredShape {
+        rows,
+        page_bytes: 8192,
+        work_unit: 16,
+        update_pct: 20,
+    }
+}
+
 #[test]
 fn order_entry_keeps_its_conditions_on_every_way() {
     let dir = dir();
@@ -339,13 +360,7 @@ fn order_entry_keeps_its_conditions_on_every_way() {
                 };
                 let mut worker = OrderWorker::new(connections, terminals, 2_000_000);
                 scope.spawn(move || {
-                    let pacing = Pacing {
-                        stop: workloads::Stop {
-                            operations_per_session: Some(20),
-                            time_ns: None,
-                        },
-                        ..Pacing::closed(10, 0)
-                    };
+                    let pacing = counted(10, 20);
                     (drive(&mut worker, &pacing, 0).unwrap(), worker.take_lock_wait())
                 })
             };
@@ -376,12 +391,7 @@ fn scattered_reads_are_counted_where_they_are_made() {
             cache_bytes: 128 << 10,
             ..Settings::default()
         };
-        let shape = ScatteredShape {
-            rows: 400,
-            page_bytes: 8192,
-            work_unit: 16,
-            update_pct: 20,
-        };
+        let shape = scattered(400);
         let session = place.connect(&settings).unwrap();
         load_scattered(&session, &shape, 1).unwrap();
         session.checkpoint().unwrap();
@@ -392,14 +402,7 @@ fn scattered_reads_are_counted_where_they_are_made() {
         let mut work = Scattered::new(Connections::among_others(session, writer.clone()), shape, 2);
         let pages = |work: &Scattered| work.cache_counts().misses + CacheCounts::of(writer.enter().session()).misses;
         let (before_pages, io) = (pages(&work), place.counts());
-        let pacing = Pacing {
-            stop: workloads::Stop {
-                operations_per_session: Some(50),
-                time_ns: None,
-            },
-            ..Pacing::closed(2, 0)
-        };
-        let outcome = drive(&mut work, &pacing, 0).unwrap();
+        let outcome = drive(&mut work, &counted(2, 50), 0).unwrap();
         assert_eq!((outcome.count(), outcome.units()), (100, 1600), "{name}");
         let misses = pages(&work) - before_pages;
         // Each operation touches 16 pages of 400, of which at most 16 are in the cache.
@@ -421,25 +424,13 @@ fn a_thread_alone_keeps_its_cache_over_its_commits() {
     let dir = dir();
     for (name, place, _files) in everywhere(dir.path()) {
         let settings = Settings::default();
-        let shape = ScatteredShape {
-            rows: 200,
-            page_bytes: 8192,
-            work_unit: 16,
-            update_pct: 20,
-        };
+        let shape = scattered(200);
         let session = place.connect(&settings).unwrap();
         load_scattered(&session, &shape, 1).unwrap();
         drop(session);
         let writer = Arc::new(SharedWriter::new(place.connect(&settings).unwrap()));
         let mut work = Scattered::new(Connections::alone(writer.clone()), shape, 2);
-        let pacing = Pacing {
-            stop: workloads::Stop {
-                operations_per_session: Some(50),
-                time_ns: None,
-            },
-            ..Pacing::closed(2, 0)
-        };
-        drive(&mut work, &pacing, 0).unwrap();
+        drive(&mut work, &counted(2, 50), 0).unwrap();
         let pages = CacheCounts::of(writer.enter().session());
         // 200 pages of rows, of which a few may not be drawn, and a few of the index and the schema.
         assert!((190..230).contains(&pages.misses), "{name}: {pages:?}");

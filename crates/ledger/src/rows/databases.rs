@@ -76,7 +76,7 @@ pub struct DatabaseSetting {
 /// A database: which, how it reaches storage, how it was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// Which.
+    /// Which database.
     pub engine: DatabaseEngine,
     /// As it tells it: "15.18", "3.46.0".
     pub version: String,
