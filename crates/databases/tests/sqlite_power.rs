@@ -98,6 +98,7 @@ fn spec(seed: u64) -> VolumeSpec {
     VolumeSpec {
         grow_step: [4096, 64 << 10, 1 << 20][(seed % 3) as usize],
         powersafe_overwrite: seed % 4 != 3,
+        log_memory: [16 << 20, 0, 20_000][(seed / 24 % 3) as usize],
         ..VolumeSpec::default()
     }
 }

@@ -15,7 +15,7 @@ use rusqlite::types::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use targets::{Model, ModelPort, PsyncPort};
+use targets::{BasePort, Method, Model, ModelPort, OpenSpec, PsyncPort};
 use workloads::{Pacing, drive};
 
 fn dir() -> tempfile::TempDir {
@@ -33,9 +33,15 @@ fn spec() -> VolumeSpec {
     }
 }
 
+/// With all of the log in memory.
 fn modelled(seed: u64) -> Place {
+    modelled_with(seed, spec().log_memory)
+}
+
+fn modelled_with(seed: u64, log_memory: u64) -> Place {
     let port = ModelPort::open(Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, seed)).unwrap();
-    Place::on(Arc::new(Volume::create(port, Vec::new(), spec(), seed).unwrap())).unwrap()
+    let spec = VolumeSpec { log_memory, ..spec() };
+    Place::on(Arc::new(Volume::create(port, Vec::new(), spec, seed).unwrap())).unwrap()
 }
 
 fn direct(dir: &Path, readers: usize) -> (DirectFiles, Place) {
@@ -139,14 +145,26 @@ proptest! {
             synchronous: if seed % 2 == 0 { Synchronous::Normal } else { Synchronous::Full },
             ..Settings::default()
         };
-        same_dialogue(&modelled(seed), &statements, &settings);
+        // None of the log in memory, some of it, all of it.
+        let log_memory = [0, 30_000, 16 << 20][(seed / 4 % 3) as usize];
+        same_dialogue(&modelled_with(seed, log_memory), &statements, &settings);
     }
 }
 
+/// With the log in memory, with a part of it, and without.
 #[test]
 fn readers_beside_a_writer_see_whole_transactions() {
+    for log_memory in [16 << 20, 100_000, 0] {
+        readers_see_whole_transactions(log_memory);
+    }
+}
+
+fn readers_see_whole_transactions(log_memory: u64) {
     let dir = dir();
-    let (_files, place) = direct(dir.path(), 3);
+    let files = DirectFiles::claim(&dir.path().join("direct.db")).unwrap();
+    let spec = VolumeSpec { log_memory, ..spec() };
+    let volume = files.create(&PsyncPort::open, 3, spec, 1).unwrap();
+    let place = Place::on(Arc::new(volume)).unwrap();
     let settings = Settings {
         cache_bytes: 64 << 10,
         wal_autocheckpoint_pages: 50,
@@ -165,7 +183,7 @@ fn readers_beside_a_writer_see_whole_transactions() {
         INSERT INTO t SELECT i, 0, zeroblob(900) FROM s",
         )
         .unwrap();
-    let rounds = 150;
+    let rounds = 80;
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -190,6 +208,36 @@ fn readers_beside_a_writer_see_whole_transactions() {
         }
     });
     assert_eq!(writer.integrity().unwrap(), "ok");
+}
+
+#[test]
+fn a_checkpoint_reads_the_log_in_memory() {
+    let settings = Settings {
+        // Pages that were written do not stay in SQLite's cache.
+        cache_bytes: 64 << 10,
+        wal_autocheckpoint_pages: 0,
+        ..Settings::default()
+    };
+    let [with, without] = [16 << 20, 0].map(|log_memory| {
+        let place = modelled_with(5, log_memory);
+        let session = place.connect(&settings).unwrap();
+        let make = "CREATE TABLE t (k INTEGER PRIMARY KEY, f BLOB); \
+                    WITH RECURSIVE s(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM s WHERE i < 500) \
+                    INSERT INTO t SELECT i, zeroblob(900) FROM s";
+        session.sql().execute_batch(make).unwrap();
+        let before = place.counts().unwrap();
+        session.checkpoint().unwrap();
+        let after = place.counts().unwrap();
+        assert_eq!(session.integrity().unwrap(), "ok");
+        let fact = ("sqlite wal_memory".to_string(), log_memory.to_string());
+        assert!(session.facts().unwrap().contains(&fact));
+        (after.reads - before.reads, after.log_reads - before.log_reads)
+    });
+    assert!(without.0 > 50 && without.1 == 0, "{without:?}");
+    assert!(
+        with.0 < 5 && with.1 > 50,
+        "{with:?}, without the log in memory {without:?}"
+    );
 }
 
 #[test]
@@ -439,6 +487,33 @@ fn a_thread_alone_keeps_its_cache_over_its_commits() {
 }
 
 /// Those of a query of its own and those that share one, by one connection and by two at the same time.
+/// Loaded on one thread, driven on another, brought home by the first: a ring goes with them.
+#[test]
+fn threads_write_by_a_ring_one_after_the_other() {
+    let dir = dir();
+    let files = DirectFiles::claim(&dir.path().join("ring.db")).unwrap();
+    let open = |specs: &[OpenSpec], memory, depth| {
+        let method = if depth > 1 { Method::Ring } else { Method::Pread };
+        BasePort::open(method, specs, memory, depth)
+    };
+    let place = Place::on(Arc::new(files.create(&open, 1, spec(), 1).unwrap())).unwrap();
+    let settings = Settings {
+        cache_bytes: 256 << 10,
+        wal_autocheckpoint_pages: 50,
+        ..Settings::default()
+    };
+    let shape = scattered(200);
+    load_scattered(&place.connect(&settings).unwrap(), &shape, 1).unwrap();
+    let writer = Arc::new(SharedWriter::new(place.connect(&settings).unwrap()));
+    for seed in [2, 3] {
+        let mut work = Scattered::new(Connections::alone(writer.clone()), shape, seed);
+        let driven = std::thread::scope(|scope| scope.spawn(|| drive(&mut work, &counted(2, 100), seed)).join());
+        assert_eq!(driven.unwrap().unwrap().count(), 200);
+        writer.enter().session().checkpoint().unwrap();
+    }
+    assert_eq!(writer.enter().session().integrity().unwrap(), "ok");
+}
+
 #[test]
 fn broken_conditions_are_found_by_one_connection_and_by_two() {
     let dir = dir();

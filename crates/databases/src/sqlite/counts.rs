@@ -59,6 +59,8 @@ targets::counts! {
         reads,
         /// Bytes of them.
         read_bytes,
+        /// Reads that the beginning of the log in memory answered.
+        log_reads,
         /// Writes of the port, those of heads among them.
         writes,
         /// Bytes of them.
@@ -83,6 +85,7 @@ pub(crate) struct Counters {
     asked_syncs: AtomicU64,
     reads: AtomicU64,
     read_bytes: AtomicU64,
+    log_reads: AtomicU64,
     writes: AtomicU64,
     write_bytes: AtomicU64,
     flushes: AtomicU64,
@@ -111,6 +114,9 @@ impl Counters {
     pub(crate) fn write(&self, len: u64) {
         count(&self.writes, &self.write_bytes, len);
     }
+    pub(crate) fn log_read(&self) {
+        self.log_reads.fetch_add(1, Ordering::Relaxed);
+    }
     pub(crate) fn flush(&self) {
         self.flushes.fetch_add(1, Ordering::Relaxed);
     }
@@ -132,6 +138,7 @@ impl Counters {
             asked_syncs: of(&self.asked_syncs),
             reads: of(&self.reads),
             read_bytes: of(&self.read_bytes),
+            log_reads: of(&self.log_reads),
             writes: of(&self.writes),
             write_bytes: of(&self.write_bytes),
             flushes: of(&self.flushes),

@@ -5,7 +5,7 @@
 //! the same database, whose locks know nothing of each other.
 
 use super::error::SqliteError;
-use super::layout::{DATA_AT, Role};
+use super::volume::layout::{DATA_AT, Role};
 use super::volume::{READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -6,10 +6,10 @@
 //! Prevents: decisions in unsafe code.
 
 use super::error::SqliteError;
-use super::layout::Role;
 use super::locks::{Held, Level, Locks, SLOTS};
 use super::temp::{Spill, TempSpace};
 use super::volume::Store;
+use super::volume::layout::Role;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering, fence};

@@ -100,8 +100,8 @@ fn go_on(cancel: &AtomicBool) -> Result<(), SqliteError> {
 mod tests {
     use super::*;
     use crate::sqlite::counts::IoCounts;
-    use crate::sqlite::layout::Role;
     use crate::sqlite::volume::Store;
+    use crate::sqlite::volume::layout::Role;
     use std::sync::Mutex;
 
     /// A file in memory that acknowledges what it is told to forget.
@@ -114,6 +114,9 @@ mod tests {
     impl Store for Forgetful {
         fn powersafe_overwrite(&self) -> bool {
             true
+        }
+        fn log_memory(&self) -> u64 {
+            0
         }
         fn is_there(&self, _: Role) -> bool {
             true

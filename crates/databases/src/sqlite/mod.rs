@@ -2,8 +2,8 @@
 //!
 //! A [`Place`] is where a database is, a [`Session`] a connection to it. [`Place::buffered`] uses SQLite's own VFS on a
 //! file; [`Place::on`] uses ours on a [`Volume`]: three files of any [`targets::Port`], be they files with direct I/O
-//! ([`DirectFiles`]), raw devices, or files of a disk group. What the layout on storage is stands at `layout::Slot`,
-//! why a power cut does no harm in `docs/sqlite.md`.
+//! ([`DirectFiles`]), raw devices, or files of a disk group. The layout on storage is described at
+//! `volume::layout::Slot`, why a power cut does no harm in `docs/sqlite.md`.
 
 mod bulk;
 mod counts;
@@ -11,8 +11,6 @@ mod direct;
 mod error;
 mod handle;
 mod image;
-mod lane;
-mod layout;
 mod locks;
 mod orders;
 mod place;
@@ -23,14 +21,12 @@ mod temp;
 mod turnstile;
 mod vfs;
 mod volume;
-mod writer;
 
 pub use bulk::BulkSession;
 pub use counts::{CacheCounts, IoCounts};
 pub use direct::{DirectFiles, Open};
 pub use error::SqliteError;
 pub use image::Image;
-pub use layout::{DATA_AT, Role, VolumeFiles};
 pub use orders::{CHECKERS, LockWait, OrderWorker, OrdersError, broken_conditions, broken_conditions_by, load};
 pub use place::{Journal, Place, Session, Settings, Synchronous, TempStore};
 pub use questions::{Questions, ask_questions, decision_support_checksums, load_decision_support};
@@ -38,4 +34,5 @@ pub use refresh::run_refresh;
 pub use scattered::{Scattered, ScatteredShape, load_scattered};
 pub use temp::{NewFile, Room, TEMP_DEPTH, TEMP_MEMORY, TempCounts, TempSpace};
 pub use turnstile::{Connections, SharedWriter, Turn, Turnstile, WriterTurn};
-pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};
+pub use volume::layout::{DATA_AT, Role, VolumeFiles};
+pub use volume::{GROW_STEP, LOG_MEMORY, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

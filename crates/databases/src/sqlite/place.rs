@@ -7,9 +7,9 @@
 use super::counts::{CacheCounts, CacheSums, IoCounts};
 use super::error::SqliteError;
 use super::handle::Site;
-use super::layout::Role;
 use super::temp::{TempCounts, TempSpace};
 use super::vfs::{self, Registered};
+use super::volume::layout::Role;
 use super::volume::{Main, Volume, not_made};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
@@ -466,12 +466,16 @@ impl Session {
         let mut facts = vec![("sqlite version".to_string(), rusqlite::version().to_string())];
         let access = match &self.place.way {
             Way::Buffered { .. } => "the operating system's files, through the page cache",
-            Way::Volume(_) => "a VFS of assay on a port: direct I/O, nothing cached below SQLite's own pages",
+            Way::Volume(_) => {
+                "a VFS of assay on a port: direct I/O, nothing cached below SQLite's own pages but the log"
+            }
         };
         facts.push(("sqlite files by".to_string(), access.to_string()));
         if let Way::Volume(registered) = &self.place.way {
             let powersafe = registered.site().store.powersafe_overwrite();
             facts.push(("sqlite powersafe overwrite".to_string(), powersafe.to_string()));
+            let log_memory = registered.site().store.log_memory().to_string();
+            facts.push(("sqlite wal_memory".to_string(), log_memory));
         }
         for name in [
             "page_size",

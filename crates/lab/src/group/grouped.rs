@@ -18,7 +18,7 @@ use plan::{Inject, Stack};
 use stacks::{Built, Owners};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use targets::{Access, BasePort, FileId, OpenSpec, Port, PsyncPort};
+use targets::{Access, BasePort, FileId, Method, OpenSpec, Port};
 
 /// Memory of the port that the owner of the metadata works with.
 pub(super) const OWNER_MEMORY: u64 = 4 << 20;
@@ -317,21 +317,21 @@ impl Grouped {
 
 /// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which
 /// makes and removes files as it goes.
-pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<BasePort>, Vec<OpenSpec>)> {
     let (devices, _) = built.luns();
     let files = writing(devices);
-    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let owner = BasePort::open(Method::Pread, &files, OWNER_MEMORY, OWNER_DEPTH)?;
     let group = Asked::of(stack)?.create(owner, devices, owners(built)?.data)?;
     Ok((group, files))
 }
 
 /// The same on the LUNs of temporary files, where they have some.
-pub(crate) fn temp_for_sql(stack: &Stack, built: &Built) -> anyhow::Result<Option<(Group<PsyncPort>, Vec<OpenSpec>)>> {
+pub(crate) fn temp_for_sql(stack: &Stack, built: &Built) -> anyhow::Result<Option<(Group<BasePort>, Vec<OpenSpec>)>> {
     let (devices, Some(uuid)) = (built.temp_luns(), owners(built)?.temp) else {
         return Ok(None);
     };
     let files = writing(devices);
-    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let owner = BasePort::open(Method::Pread, &files, OWNER_MEMORY, OWNER_DEPTH)?;
     let asked = Asked {
         reserve: 0,
         ..Asked::of(stack)?
@@ -343,9 +343,9 @@ pub(crate) fn temp_for_sql(stack: &Stack, built: &Built) -> anyhow::Result<Optio
 
 /// The same group again, from its disks: for another process, when this one has closed it, or has ended. Gives how
 /// many files it removed that nobody wants any more: temporary ones, after a crash.
-pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>, u64)> {
+pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<BasePort>, Vec<OpenSpec>, u64)> {
     let files = writing(devices);
-    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let owner = BasePort::open(Method::Pread, &files, OWNER_MEMORY, OWNER_DEPTH)?;
     let (group, mounted) = Group::mount(owner, &mounting(GROUP, names(devices)))?;
     Ok((group, files, mounted.files_removed.len() as u64))
 }

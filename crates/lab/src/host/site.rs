@@ -173,8 +173,8 @@ impl<'a> HostSite<'a> {
 
     /// Ring or pread, once for all stacks.
     fn find_method(&mut self, caller: Caller<'_>) -> anyhow::Result<()> {
-        if !has_pages(self.study) {
-            // SQLite's files go by pread, whatever is faster: several threads share them.
+        if !has_pages(self.study) && !has_lone_sqlite(self.study) {
+            // Threads of SQLite share their files, which a ring does not allow; of others no I/O is ours.
             self.prepared.method = Method::Pread;
             return Ok(());
         }
@@ -214,6 +214,9 @@ impl<'a> HostSite<'a> {
             }
         };
         self.prepared.facts.extend(facts);
+        if !has_pages(self.study) {
+            return Ok(());
+        }
         let page_bytes = u32::try_from(self.study.database.page.0)?;
         let hosts = self.ranks.as_ref().map_or(1, Ranks::count);
         self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, hosts, self.study.root_seed())?;
@@ -330,8 +333,7 @@ impl<'a> HostSite<'a> {
             sizes.shape.pages_per_schema = pages.context("pages per schema in the result file")?;
             self.prepared.sizes = Some(sizes);
             self.prepared.data_bytes = Some(sizes.shape.data_bytes());
-            let method = ledger.study()?.io_method;
-            self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
+            self.keep_method(ledger)?;
         } else {
             let pages = FactName::PagesPerSchema.is(sizes.shape.pages_per_schema);
             self.tell_found(ledger, Some(pages))?;
@@ -349,8 +351,21 @@ impl<'a> HostSite<'a> {
         if !stored.iter().any(|fact| fact.scope == Scope::Study) {
             let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
             self.tell_found(ledger, size)?;
+        } else {
+            self.keep_method(ledger)?;
         }
         self.describe_skipped(ledger)
+    }
+
+    /// A resumed study goes on as it began.
+    fn keep_method(&mut self, ledger: &Ledger) -> anyhow::Result<()> {
+        let began = ledger.study()?.io_method;
+        self.prepared.method = if began == Method::Pread.word() {
+            Method::Pread
+        } else {
+            Method::Ring
+        };
+        Ok(())
     }
 
     /// The size of the data, and everything that was found before the first trial.
@@ -439,6 +454,11 @@ pub fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
 /// Whether the page engine takes part.
 fn has_pages(study: &Study) -> bool {
     study.stacks.iter().any(|stack| stack.engine.is_pages())
+}
+
+/// Whether a stack has a SQLite that one thread alone uses.
+fn has_lone_sqlite(study: &Study) -> bool {
+    study.workers == 1 && study.stacks.iter().any(|stack| stack.engine.is_sqlite())
 }
 
 /// Why the kernel can't make a stack's volume, and the cure.

@@ -72,6 +72,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
                 id,
                 first,
                 scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
+                method: site.prepared.method,
             };
             return sql::trial::run(site, ledger, &trial);
         }

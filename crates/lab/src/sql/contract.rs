@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use targets::Method;
 use workloads::{Outcome, Pacing};
 
 /// Order entry for some time.
@@ -284,6 +285,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) first: bool,
     /// Rows of the table of random work.
     pub(crate) scattered_rows: u64,
+    /// How I/O is done where it is ours.
+    pub(crate) method: Method,
 }
 
 impl Trial<'_> {

@@ -52,6 +52,7 @@ impl<'a> CutLite<'a> {
                 Synchronous::Extra => 3,
             },
             "autocheckpoint": settings.wal_autocheckpoint,
+            "log_memory": settings.wal_memory.0,
             "number": trial.turn.block.seed,
         });
         if let Ground::Group(_) = stand.built.ground {

@@ -6,13 +6,13 @@
 
 use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_lite::CutLite;
-use super::lite_ground::{Base, Ground, close, connections, insert, load_image, settings_with};
+use super::lite_ground::{Base, Ground, Ports, close, connections, insert, load_image, settings_with, volume_spec};
 use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
 use crate::signals;
-use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
+use crate::trial::drive::{SLICE_NS_UNTIMED, drive_each};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
@@ -28,7 +28,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::{Outcome, Pacing};
+use targets::Method;
+use workloads::Pacing;
 
 const ORDERS: &str = "orders";
 const SCATTERED: &str = "scattered";
@@ -44,6 +45,8 @@ pub(super) struct Lite {
     workers: u32,
     /// Users who ask questions at the same time, at most.
     askers: u32,
+    /// How I/O is done by one thread.
+    method: Method,
     ground: Ground,
     bases: BTreeMap<&'static str, Base>,
     /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself,
@@ -149,6 +152,7 @@ impl Lite {
             settings: settings.clone(),
             workers: trial.study.workers,
             askers: askers(trial.study),
+            method: trial.method,
             ground,
             bases: BTreeMap::new(),
             open: None,
@@ -190,20 +194,26 @@ impl Lite {
         Ok(place.connect(&later)?.begin_journal()?)
     }
 
-    /// Reads of a database at the same time: each user who asks questions is a thread of its own.
-    fn readers(&self, name: &str) -> usize {
-        let most = match name {
-            QUESTIONS => self.workers.max(self.askers.min(ASKING_LANES_MAX)),
-            _ => self.workers,
+    /// Each user who asks questions is a thread of its own. One that meets another's write waits for it, which a ring
+    /// of the other's does not allow.
+    fn ports(&self, name: &str) -> Ports {
+        let (readers, alone) = match name {
+            QUESTIONS => (self.workers.max(self.askers.min(ASKING_LANES_MAX)), false),
+            _ => (self.workers, self.workers == 1),
         };
-        most as usize
+        let writer = if alone { self.method } else { Method::Pread };
+        Ports {
+            readers: readers as usize,
+            writer,
+        }
     }
 
     /// A database by name, made if it is not there.
     fn base(&mut self, name: &'static str) -> anyhow::Result<&Base> {
         if !self.bases.contains_key(name) {
             let temp = Some(&self.temp).filter(|_| name == QUESTIONS);
-            let made = self.ground.make(name, self.readers(name), self.seed, temp)?;
+            let volume = (volume_spec(&self.settings), self.ports(name));
+            let made = self.ground.make(name, volume, self.seed, temp)?;
             self.bases.insert(name, made);
         }
         Ok(&self.bases[name])
@@ -354,7 +364,7 @@ impl Sql for Lite {
             workers.push(if work.pauses { worker.with_pauses() } else { worker });
         }
         let before = self.io_now().volume_ns;
-        let outcome = drive_all(&mut workers, &parts, work.seed)?;
+        let outcome = drive_each(&mut workers, &parts, work.seed)?;
         self.storage_ns += self.io_now().volume_ns - before;
         let mut wait: Option<LockWait> = None;
         for worker in &mut workers {
@@ -378,7 +388,7 @@ impl Sql for Lite {
         let shape = shape(rows, self.alone().page_bytes, Some(work));
         let worker = |(nth, own)| sqlite::Scattered::new(own, shape, seed.wrapping_add(nth as u64));
         let mut workers: Vec<sqlite::Scattered> = connections.into_iter().enumerate().map(worker).collect();
-        let outcome = drive_all(&mut workers, &parts, seed)?;
+        let outcome = drive_each(&mut workers, &parts, seed)?;
         for worker in &workers {
             self.count(worker.cache_counts());
         }
@@ -522,17 +532,6 @@ fn shape(rows: u64, page_bytes: u32, work: Option<&Random>) -> ScatteredShape {
     }
 }
 
-/// Each worker on a thread of its own.
-fn drive_all<O>(workers: &mut [O], parts: &[Pacing], seed: u64) -> Result<Outcome, O::Error>
-where
-    O: workloads::Operation + Send,
-    O::Error: Send,
-{
-    let work = workers.iter_mut().zip(parts).enumerate();
-    let work = work.map(|(nth, (worker, part))| move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)));
-    Ok(workloads::merge(on_threads(work)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -547,10 +546,12 @@ mod tests {
                 journal: Journal::Wal,
                 synchronous: Synchronous::Normal,
                 wal_autocheckpoint: 1000,
+                wal_memory: plan::Bytes(0),
                 load: TableLoad::Copy,
             },
             workers: 1,
             askers: 1,
+            method: Method::Pread,
             ground: Ground::Buffered(dir.to_path_buf()),
             bases: BTreeMap::new(),
             open: None,

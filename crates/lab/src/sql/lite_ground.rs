@@ -21,23 +21,32 @@ use stacks::{Journal, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use targets::{OpenSpec, Port, PsyncPort};
+use targets::{BasePort, Method, OpenSpec, Port};
 
 /// Memory and depth of a port that writes; readers have one I/O at a time.
 const WRITER_MEMORY: u64 = 4 << 20;
 const WRITER_DEPTH: usize = 32;
 
 /// A volume in files of a group.
-type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+type Grouped = Arc<Volume<GroupPort<BasePort>>>;
 
 /// Where databases can be made.
 pub(super) enum Ground {
     Buffered(PathBuf),
     Direct(PathBuf),
     Group {
-        group: Box<Group<PsyncPort>>,
+        group: Box<Group<BasePort>>,
         disks: Vec<OpenSpec>,
     },
+}
+
+/// The ports of a database.
+#[derive(Clone, Copy)]
+pub(super) struct Ports {
+    /// Those that read beside the one that writes.
+    pub(super) readers: usize,
+    /// How the one that writes does its I/O. A ring belongs to one thread.
+    pub(super) writer: Method,
 }
 
 /// One database.
@@ -48,9 +57,17 @@ pub(super) struct Base {
 }
 
 impl Ground {
-    /// An empty database; `temp`: where its temporary files go, if not into memory.
-    pub(super) fn make(&self, name: &str, readers: usize, seed: u64, temp: Option<&Temp>) -> anyhow::Result<Base> {
-        let spec = VolumeSpec::default();
+    /// An empty database; `seed` tells volumes apart; `temp`: where its temporary files go, if not into memory.
+    pub(super) fn make(
+        &self,
+        name: &str,
+        (spec, ports): (VolumeSpec, Ports),
+        seed: u64,
+        temp: Option<&Temp>,
+    ) -> anyhow::Result<Base> {
+        let Ports { readers, writer } = ports;
+        // A port that reads has one request at a time, for which a ring is no help.
+        let way = |depth: usize| if depth > 1 { writer } else { Method::Pread };
         match self {
             Ground::Buffered(dir) => Ok(Base {
                 place: match temp.and_then(Temp::directory) {
@@ -62,7 +79,8 @@ impl Ground {
             }),
             Ground::Direct(dir) => {
                 let files = DirectFiles::claim(&dir.join(name))?;
-                let volume = files.create(&PsyncPort::open, readers, spec, seed)?;
+                let open = |specs: &[OpenSpec], memory, depth| BasePort::open(way(depth), specs, memory, depth);
+                let volume = files.create(&open, readers, spec, seed)?;
                 Ok(Base {
                     place: place_on(Arc::new(volume), temp)?,
                     volume: None,
@@ -76,9 +94,9 @@ impl Ground {
                 }
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let port = |memory, depth| -> anyhow::Result<_> {
-                    Ok(group.open(PsyncPort::open(disks, memory, depth)?, &names)?)
+                    Ok(group.open(BasePort::open(way(depth), disks, memory, depth)?, &names)?)
                 };
-                let readers = (0..readers).map(|_| port(READER_MEMORY_MIN.max(1 << 20), WRITER_DEPTH));
+                let readers = (0..readers).map(|_| port(READER_MEMORY_MIN.max(1 << 20), 1));
                 let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
                 let writer = port(WRITER_MEMORY.max(WRITER_MEMORY_MIN), WRITER_DEPTH)?;
                 let volume = Arc::new(Volume::create(writer, readers, spec, seed)?);
@@ -121,6 +139,14 @@ impl Ground {
             Ground::Direct(_) => "direct file",
             Ground::Group { .. } => "disk group",
         }
+    }
+}
+
+/// The volume of a database under these settings.
+pub(super) fn volume_spec(asked: &Sqlite) -> VolumeSpec {
+    VolumeSpec {
+        log_memory: asked.wal_memory.0,
+        ..VolumeSpec::default()
     }
 }
 

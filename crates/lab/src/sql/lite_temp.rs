@@ -10,10 +10,10 @@ use diskgroup::{FileSpec, Group, GroupError, Stripe};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use targets::{OpenSpec, PsyncPort};
+use targets::{BasePort, Method, OpenSpec};
 
 /// A group with how its disks are opened.
-type Opened = (Group<PsyncPort>, Vec<OpenSpec>);
+type Opened = (Group<BasePort>, Vec<OpenSpec>);
 
 /// Temporary files that a user's question may have open, and what this process has open besides.
 const FILES_OF_USER: usize = 16;
@@ -26,7 +26,7 @@ pub(super) struct Temp {
     /// The place, where ours does.
     space: Option<Arc<TempSpace>>,
     /// The group that is theirs alone.
-    own: Option<Group<PsyncPort>>,
+    own: Option<Group<BasePort>>,
     /// The directory lies on LUNs that are theirs alone.
     apart: bool,
     /// Disks that a port of a file opens.
@@ -58,7 +58,7 @@ impl Temp {
     }
 
     /// Scratch files of the group of the data, or of one of their own.
-    pub(super) fn grouped(group: Group<PsyncPort>, disks: Vec<OpenSpec>, own: Option<Opened>) -> Temp {
+    pub(super) fn grouped(group: Group<BasePort>, disks: Vec<OpenSpec>, own: Option<Opened>) -> Temp {
         let apart = own.as_ref().map(|(group, _)| group.clone());
         let (group, disks) = own.unwrap_or((group, disks));
         let count = disks.len();
@@ -129,7 +129,7 @@ impl Temp {
 
     /// How the group is that is theirs alone.
     pub(super) fn condition(&self) -> Condition {
-        let of = |group: &Group<PsyncPort>| Condition::of(group.disks(), [group.info()]);
+        let of = |group: &Group<BasePort>| Condition::of(group.disks(), [group.info()]);
         self.own.as_ref().map(of).unwrap_or_default()
     }
 
@@ -143,7 +143,7 @@ impl Temp {
 }
 
 /// Deletes a scratch file. One that can't be deleted is gone with the next mount.
-struct Gone(Group<PsyncPort>, String);
+struct Gone(Group<BasePort>, String);
 
 impl Drop for Gone {
     fn drop(&mut self) {
@@ -151,7 +151,7 @@ impl Drop for Gone {
     }
 }
 
-fn scratch(group: &Group<PsyncPort>, disks: &[OpenSpec], number: u64) -> Result<NewFile<PortOf>, SqliteError> {
+fn scratch(group: &Group<BasePort>, disks: &[OpenSpec], number: u64) -> Result<NewFile<PortOf>, SqliteError> {
     let spec = FileSpec {
         name: format!("assay-temp-{number}"),
         size: 0,
@@ -160,7 +160,7 @@ fn scratch(group: &Group<PsyncPort>, disks: &[OpenSpec], number: u64) -> Result<
     };
     group.scratch_file(&spec).map_err(refused)?;
     let gone = Gone(group.clone(), spec.name.clone());
-    let below = PsyncPort::open(disks, TEMP_MEMORY, TEMP_DEPTH)?;
+    let below = BasePort::open(Method::Pread, disks, TEMP_MEMORY, TEMP_DEPTH)?;
     Ok(NewFile {
         port: group.open(below, &[spec.name.as_str()]).map_err(refused)?,
         gone: Box::new(gone),
@@ -168,7 +168,7 @@ fn scratch(group: &Group<PsyncPort>, disks: &[OpenSpec], number: u64) -> Result<
     })
 }
 
-type PortOf = diskgroup::GroupPort<PsyncPort>;
+type PortOf = diskgroup::GroupPort<BasePort>;
 
 fn refused(error: GroupError) -> SqliteError {
     match error {

@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use targets::PsyncPort;
+use targets::{BasePort, Method, PsyncPort};
 
 /// Memory and depth of a port that a database is written by.
 const MEMORY: u64 = 8 << 20;
@@ -169,7 +169,7 @@ type Sorting = JoinHandle<anyhow::Result<()>>;
 struct Opened {
     place: Place,
     /// The group that its files are in.
-    group: Option<Group<PsyncPort>>,
+    group: Option<Group<BasePort>>,
     /// Temporary files that the group removed when it was opened.
     removed: u64,
     _files: Option<DirectFiles>,
@@ -179,13 +179,17 @@ impl Opened {
     fn of(order: &Value) -> anyhow::Result<Opened> {
         let make = order["do"] == json!("make");
         let number = order["number"].as_u64().unwrap_or(0);
-        let spec = VolumeSpec::default();
+        let spec = VolumeSpec {
+            log_memory: order["log_memory"].as_u64().unwrap_or(0),
+            ..VolumeSpec::default()
+        };
         if let Some(devices) = order["group"].as_array() {
             let devices: Vec<PathBuf> = devices.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
             let (group, files, removed) = grouped::again_for_sql(&devices)?;
             let names = Role::ALL.map(|role| format!("kept{}", role.suffix()));
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let port: GroupPort<PsyncPort> = group.open(PsyncPort::open(&files, MEMORY, DEPTH)?, &names)?;
+            let port: GroupPort<BasePort> =
+                group.open(BasePort::open(Method::Pread, &files, MEMORY, DEPTH)?, &names)?;
             let volume = if make {
                 Volume::create(port, Vec::new(), spec, number)?
             } else {

@@ -240,6 +240,17 @@ impl<P: Port> Served for ScanOperation<'_, P> {
     }
 }
 
+/// Each worker on a thread of its own, with its part.
+pub(crate) fn drive_each<O>(workers: &mut [O], parts: &[Pacing], seed: u64) -> Result<Outcome, O::Error>
+where
+    O: workloads::Operation + Send,
+    O::Error: Send,
+{
+    let work = workers.iter_mut().zip(parts).enumerate();
+    let work = work.map(|(nth, (worker, part))| move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)));
+    Ok(workloads::merge(on_threads(work)?))
+}
+
 /// One worker in the caller's thread (a model's virtual time stays deterministic so), several on their own. The pacing
 /// is that of all workers of the database: each of these has its part.
 pub(crate) fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>

@@ -163,12 +163,19 @@ fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sq
             .findings
             .add(&at.span, message, format!("write {}", cache.example()));
     }
+    let wal_memory = keys.pick(WrittenEngine::wal_memory);
+    if let Some(at) = wal_memory.outside() {
+        let message = format!("`wal_memory` is {}", at.value);
+        let cure = format!("write {}, or {}", wal_memory.example(), wal_memory.limits);
+        settle.findings.add(&at.span, message, cure);
+    }
     Sqlite {
         page: page.value(),
         cache: Bytes(bytes),
         journal: keys.value(WrittenEngine::journal),
         synchronous: keys.value(WrittenEngine::synchronous),
         wal_autocheckpoint: settle.count(&keys.pick(WrittenEngine::wal_autocheckpoint)),
+        wal_memory: wal_memory.value(),
         load: keys.value(WrittenEngine::load),
     }
 }

@@ -116,6 +116,8 @@ settled! {
         pub synchronous: Synchronous,
         /// Pages in the log after which a commit also runs a checkpoint.
         pub wal_autocheckpoint: u32,
+        /// Bytes of the log, from its beginning, that Assay's VFS keeps in memory.
+        pub wal_memory: Bytes,
         /// How tables of decision support come onto a stack.
         pub load: TableLoad,
     }
@@ -189,6 +191,11 @@ impl Engine {
     /// Whether it is the page engine.
     pub fn is_pages(&self) -> bool {
         matches!(self, Engine::Pages)
+    }
+
+    /// Whether it is SQLite.
+    pub fn is_sqlite(&self) -> bool {
+        matches!(self, Engine::Sqlite(_))
     }
 
     /// How the files are reached, where they are served.

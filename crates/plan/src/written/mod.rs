@@ -81,7 +81,8 @@ written! {
         /// root of all random numbers. `"auto"`: Assay draws it for each run and records it; `assay run --seed`
         /// overrides this key
         seed: u64 | "auto" = (None);
-        /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks
+        /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks. SQLite reads by
+        /// pread, and writes so too with several `workers`
         io: IoMethod = (IoMethod::Auto);
         /// threads of the page engine, at most one for each schema; in SQL, threads that play the users
         workers: u64 = (1, in 1..=1024);

@@ -6,9 +6,9 @@
 //! whichever of its sectors a power cut leaves old or new, what was synced is unharmed. Prevents: a frame that damages
 //! the frame before it.
 
-use super::error::SqliteError;
 use super::lane::{BUFFER, InFlight, Lane};
 use super::layout::{BLOCK, DATA_AT, Found, Role, Slot, VolumeFiles};
+use crate::sqlite::error::SqliteError;
 use targets::{FileId, Port};
 
 /// The log's recorded size goes in such steps, so that an appended commit costs one flush. What lies behind its end is

@@ -2,25 +2,34 @@
 //!
 //! A [`Volume`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need nothing
 //! of what is still being gathered or sent go by a lane of their own, so that readers do not wait for a commit's flush.
-//! Nothing is cached. Prevents: a reader that sees storage before the write that it was promised.
+//! Nothing is cached but the beginning of the write-ahead log ([`LogCopy`]). Prevents: a reader that sees storage
+//! before the write that it was promised.
+
+mod lane;
+pub(super) mod layout;
+mod log_copy;
+mod writer;
 
 use super::counts::{Counters, IoCounts};
 use super::error::SqliteError;
-use super::lane::Lane;
-use super::layout::{DATA_AT, Role, VolumeFiles};
-use super::writer::{self, Writer};
+use lane::Lane;
+use layout::{DATA_AT, Role, VolumeFiles};
+use log_copy::LogCopy;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use targets::{FileId, Port, monotonic_ns};
+use writer::Writer;
 
 /// Memory of a port that writes, least, bytes.
-pub const WRITER_MEMORY_MIN: u64 = super::lane::SCRATCH + 3 * super::lane::BUFFER + super::lane::BUFFER;
+pub const WRITER_MEMORY_MIN: u64 = lane::SCRATCH + 3 * lane::BUFFER + lane::BUFFER;
 /// Memory of a port that reads, least, bytes.
-pub const READER_MEMORY_MIN: u64 = super::lane::SCRATCH;
+pub const READER_MEMORY_MIN: u64 = lane::SCRATCH;
 /// Bytes by which the files of a port grow unless said otherwise.
 pub const GROW_STEP: u64 = 16 << 20;
+/// Bytes of the write-ahead log that are kept in memory unless said otherwise.
+pub const LOG_MEMORY: u64 = 16 << 20;
 const BUFFERS_MIN: u64 = 4;
 
 /// How a volume behaves.
@@ -33,6 +42,9 @@ pub struct VolumeSpec {
     /// A sector that is being written when the power fails leaves its neighbours and its own unchanged bytes alone.
     /// SQLite assumes this of every file system unless told otherwise; without it each commit is filled up to a block.
     pub powersafe_overwrite: bool,
+    /// Bytes of the write-ahead log, from its beginning, that are kept in memory as they are written: a checkpoint
+    /// reads them there. 0: none.
+    pub log_memory: u64,
 }
 
 impl Default for VolumeSpec {
@@ -41,6 +53,7 @@ impl Default for VolumeSpec {
             files: VolumeFiles::default(),
             grow_step: GROW_STEP,
             powersafe_overwrite: true,
+            log_memory: LOG_MEMORY,
         }
     }
 }
@@ -54,8 +67,15 @@ struct Seen {
     unwritten: Vec<(u64, u64)>,
 }
 
+/// Lanes that nobody uses.
+struct Free<P> {
+    lanes: Vec<Lane<P>>,
+    /// Who waits for one: waking nobody would be a call of the kernel after each read.
+    waiting: u32,
+}
+
 struct Readers<P> {
-    free: Mutex<Vec<Lane<P>>>,
+    free: Mutex<Free<P>>,
     back: Condvar,
     count: usize,
 }
@@ -66,6 +86,7 @@ pub struct Volume<P> {
     ids: [FileId; 3],
     writer: Mutex<Writer<P>>,
     seen: Mutex<[Seen; 3]>,
+    log: LogCopy,
     readers: Readers<P>,
     counters: Arc<Counters>,
     error: Mutex<Option<String>>,
@@ -111,13 +132,14 @@ impl<P: Port> Volume<P> {
         }
         let writer = Writer::open(lane, &spec.files, spec.grow_step)?;
         let reading = |port| Lane::new(port, counters.clone(), 0);
-        let free = readers.into_iter().map(reading).collect::<Result<Vec<_>, _>>()?;
+        let lanes = readers.into_iter().map(reading).collect::<Result<Vec<_>, _>>()?;
         let volume = Volume {
             ids: Role::ALL.map(|role| writer.id(role)),
+            log: LogCopy::new(spec.log_memory),
             spec,
             readers: Readers {
-                count: free.len(),
-                free: Mutex::new(free),
+                count: lanes.len(),
+                free: Mutex::new(Free { lanes, waiting: 0 }),
                 back: Condvar::new(),
             },
             writer: Mutex::new(writer),
@@ -145,7 +167,7 @@ impl<P: Port> Volume<P> {
     pub fn into_ports(self) -> (P, Vec<P>) {
         let writer = self.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
         let readers = self.readers.free.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let readers = readers.into_iter().map(Lane::into_port).collect();
+        let readers = readers.lanes.into_iter().map(Lane::into_port).collect();
         (writer.lane.into_port(), readers)
     }
 
@@ -169,6 +191,13 @@ impl<P: Port> Volume<P> {
         let done = act(&mut writer);
         self.show(&writer, role);
         done.inspect_err(|error| self.note(error))
+    }
+
+    /// A file is cut off here.
+    fn forget(&self, role: Role, size: u64) {
+        if role == Role::Wal {
+            self.log.truncate(size);
+        }
     }
 
     fn note(&self, error: &SqliteError) {
@@ -197,6 +226,10 @@ impl<P: Port> Volume<P> {
         if len == 0 {
             return Ok(0);
         }
+        if role == Role::Wal && self.log.read(offset, to) {
+            self.counters.log_read();
+            return Ok(len);
+        }
         if !waits && self.readers.count > 0 {
             self.read_beside(role, offset, to)
                 .inspect_err(|error| self.note(error))?;
@@ -215,15 +248,22 @@ impl<P: Port> Volume<P> {
     fn read_beside(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<(), SqliteError> {
         let mut free = locked(&self.readers.free);
         let mut lane = loop {
-            match free.pop() {
-                Some(lane) => break lane,
-                None => free = self.readers.back.wait(free).unwrap_or_else(PoisonError::into_inner),
+            if let Some(lane) = free.lanes.pop() {
+                break lane;
             }
+            free.waiting += 1;
+            free = self.readers.back.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free.waiting -= 1;
         };
         drop(free);
         let read = lane.read(self.ids[role.index()], DATA_AT + offset, to);
-        locked(&self.readers.free).push(lane);
-        self.readers.back.notify_one();
+        let mut free = locked(&self.readers.free);
+        free.lanes.push(lane);
+        let waited_for = free.waiting > 0;
+        drop(free);
+        if waited_for {
+            self.readers.back.notify_one();
+        }
         read
     }
 }
@@ -231,6 +271,7 @@ impl<P: Port> Volume<P> {
 /// What the VFS asks of a volume, whatever its port.
 pub(crate) trait Store: Send + Sync {
     fn powersafe_overwrite(&self) -> bool;
+    fn log_memory(&self) -> u64;
     fn is_there(&self, role: Role) -> bool;
     fn create(&self, role: Role) -> Result<(), SqliteError>;
     fn size(&self, role: Role) -> u64;
@@ -303,12 +344,17 @@ impl<P: Port + Send> Store for Volume<P> {
         self.spec.powersafe_overwrite
     }
 
+    fn log_memory(&self) -> u64 {
+        self.spec.log_memory
+    }
+
     fn is_there(&self, role: Role) -> bool {
         locked(&self.seen)[role.index()].there
     }
 
     fn create(&self, role: Role) -> Result<(), SqliteError> {
         self.change(role, |writer| {
+            self.forget(role, 0);
             writer.create(role);
             Ok(())
         })
@@ -325,11 +371,25 @@ impl<P: Port + Send> Store for Volume<P> {
 
     fn write(&self, role: Role, offset: u64, data: &[u8]) -> Result<(), SqliteError> {
         self.counters.asked_write(data.len() as u64);
-        self.timed(|| self.change(role, |writer| writer.write(role, offset, data)))
+        let put = |writer: &mut Writer<P>| {
+            let put = writer.write(role, offset, data);
+            match (role, &put) {
+                (Role::Wal, Ok(())) => self.log.write(offset, data),
+                (Role::Wal, Err(_)) => self.log.truncate(offset),
+                (Role::Main | Role::Journal, _) => {}
+            }
+            put
+        };
+        self.timed(|| self.change(role, put))
     }
 
     fn truncate(&self, role: Role, size: u64) -> Result<(), SqliteError> {
-        self.timed(|| self.change(role, |writer| writer.truncate(role, size)))
+        self.timed(|| {
+            self.change(role, |writer| {
+                self.forget(role, size);
+                writer.truncate(role, size)
+            })
+        })
     }
 
     fn sync(&self, role: Role) -> Result<(), SqliteError> {
@@ -338,7 +398,12 @@ impl<P: Port + Send> Store for Volume<P> {
     }
 
     fn delete(&self, role: Role) -> Result<(), SqliteError> {
-        self.timed(|| self.change(role, |writer| writer.delete(role)))
+        self.timed(|| {
+            self.change(role, |writer| {
+                self.forget(role, 0);
+                writer.delete(role)
+            })
+        })
     }
 
     fn expect_size(&self, role: Role, size: u64) -> Result<(), SqliteError> {

@@ -6,9 +6,9 @@
 //! page for written when its call returned, and would otherwise read the old one back. Prevents: unaligned direct I/O,
 //! and a lost write that nobody hears of.
 
-use super::counts::Counters;
-use super::error::SqliteError;
 use super::layout::BLOCK;
+use crate::sqlite::counts::Counters;
+use crate::sqlite::error::SqliteError;
 use std::sync::Arc;
 use targets::{Completion, FileId, IoFault, Op, Port, Request};
 
