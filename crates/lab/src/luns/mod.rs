@@ -9,3 +9,4 @@ pub(crate) mod seeds;
 pub mod service;
 pub(crate) mod serving;
 pub(crate) mod sets;
+mod speed;

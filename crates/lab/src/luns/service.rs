@@ -88,6 +88,11 @@ pub(crate) fn make_ready(services: &[&Service]) -> anyhow::Result<()> {
     services.iter().try_for_each(|service| service.keep_pace())
 }
 
+/// A phase was measured: until the next [`make_ready`] these play at their devices' own pace.
+pub(crate) fn end_slow_motion(services: &[&Service]) -> anyhow::Result<()> {
+    services.iter().try_for_each(|service| service.run_slower(1))
+}
+
 /// Why the files of a set are not read into memory before the phases; `None`: they are, or need not be.
 pub fn not_warmed(set: &LunSet) -> Option<String> {
     let device = set.device.as_ref()?;
@@ -178,8 +183,11 @@ impl Service {
 
     /// From now on it is as slow as the study says.
     fn keep_pace(&self) -> anyhow::Result<()> {
-        let pace = json!({ "do": "pace", "slow_motion": self.slower });
-        self.ask(&pace).map(drop)
+        self.run_slower(self.slower)
+    }
+
+    fn run_slower(&self, times: u32) -> anyhow::Result<()> {
+        self.ask(&json!({ "do": "pace", "slow_motion": times })).map(drop)
     }
 
     /// How many times slower than its device it plays in phases.
@@ -478,12 +486,14 @@ mod tests {
         let [data, redo] = ["data", "redo"].map(|name| noted_by(name, &told, r#"{"ok":true}"#));
         data.answer_sooner(7).unwrap();
         make_ready(&[&data, &redo]).unwrap();
+        end_slow_motion(&[&data]).unwrap();
         let expected = [
             ("data: sooner", None),
             ("data: warm", None),
             ("redo: warm", None),
             ("data: pace", Some(5_u64)),
             ("redo: pace", Some(5)),
+            ("data: pace", Some(1)),
         ];
         assert_eq!(orders(&told), expected.map(|(name, times)| (name.to_string(), times)));
     }

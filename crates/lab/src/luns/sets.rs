@@ -452,18 +452,6 @@ impl LunSets {
             .collect()
     }
 
-    /// A phase comes next, and caches were dropped: what models play from memory lies there again, and from now on they
-    /// are as slow as the study is. Until then they play at their devices' own pace.
-    pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
-        self.warm_all(&[stack])
-    }
-
-    /// The same, of stacks that the phase uses together.
-    pub(crate) fn warm_all(&self, stacks: &[&Stack]) -> anyhow::Result<()> {
-        let services = sets_of(stacks).into_iter().filter_map(|set| self.service(set));
-        service::make_ready(&services.collect::<Vec<_>>())
-    }
-
     /// The services of a trial have been stopped by the journal.
     pub(crate) fn unserved(&mut self) {
         self.services.clear();
@@ -514,7 +502,7 @@ impl LunSets {
 }
 
 /// LUN sets of stacks, each once.
-fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
+pub(super) fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
     let mut sets = Vec::new();
     for set in stacks.iter().flat_map(|stack| stack.lun_sets()) {
         if !sets.contains(&set) {

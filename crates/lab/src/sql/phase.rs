@@ -26,6 +26,8 @@ pub(super) struct Work<'a> {
     pub(super) ordinal: usize,
     /// Empties the page cache, and has models play from memory again.
     pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
+    /// The phase is measured: models play at their devices' own pace while the database is asked what it has become.
+    pub(super) measured: &'a dyn Fn() -> anyhow::Result<()>,
     /// What makes new orders.
     pub(super) generator: Generator<'a>,
     /// Asked before it, and after it where its work has some.
@@ -51,6 +53,7 @@ impl<'a> Work<'a> {
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
         let mut seen = host.stop()?;
+        (self.measured)()?;
         seen.notes.extend(unsettled);
         if self.trial.stand.stack.kind.server().is_some() {
             seen.notes.extend(of_users(&seen));
