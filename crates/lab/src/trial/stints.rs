@@ -98,7 +98,7 @@ fn rounds(
             let moment = sides.iter_mut().map(|side| side.now()).max().unwrap_or(0);
             let side = &mut sides[nth];
             side.rest_until(moment);
-            side.loaded.around.doing(phase, &format!(" · round {}", round + 1));
+            side.loaded.around.doing(phase, &how_far(round, rounds));
             match side.stint(work, ordinal, round, time) {
                 Ok(after) => goes[nth] = after == Goes::On,
                 Err(error) => return Ok(Some((nth, error))),
@@ -108,6 +108,12 @@ fn rounds(
     }
     signals::check(turn.cancel)?;
     Ok(None)
+}
+
+/// A round counted from 0, of so many where their number is fixed.
+fn how_far(round: u32, rounds: Option<u32>) -> String {
+    let of = rounds.map_or_else(String::new, |rounds| format!(" of {rounds}"));
+    format!(" · round {}{of}", round + 1)
 }
 
 /// A stack that stands loaded, and works when it is its turn.
