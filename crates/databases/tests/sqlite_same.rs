@@ -486,7 +486,6 @@ fn a_thread_alone_keeps_its_cache_over_its_commits() {
     }
 }
 
-/// Those of a query of its own and those that share one, by one connection and by two at the same time.
 /// Loaded on one thread, driven on another, brought home by the first: a ring goes with them.
 #[test]
 fn threads_write_by_a_ring_one_after_the_other() {
@@ -496,7 +495,18 @@ fn threads_write_by_a_ring_one_after_the_other() {
         let method = if depth > 1 { Method::Ring } else { Method::Pread };
         BasePort::open(method, specs, memory, depth)
     };
-    let place = Place::on(Arc::new(files.create(&open, 1, spec(), 1).unwrap())).unwrap();
+    let volume = match files.create(&open, 1, spec(), 1) {
+        Ok(volume) => volume,
+        Err(error) => {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "io_uring is missing under CI: {error}"
+            );
+            eprintln!("skipped: {error}");
+            return;
+        }
+    };
+    let place = Place::on(Arc::new(volume)).unwrap();
     let settings = Settings {
         cache_bytes: 256 << 10,
         wal_autocheckpoint_pages: 50,
@@ -514,6 +524,7 @@ fn threads_write_by_a_ring_one_after_the_other() {
     assert_eq!(writer.enter().session().integrity().unwrap(), "ok");
 }
 
+/// Those of a query of its own and those that share one, by one connection and by two at the same time.
 #[test]
 fn broken_conditions_are_found_by_one_connection_and_by_two() {
     let dir = dir();

@@ -3,7 +3,9 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::study::{Database, Engine, Lack, LunSet, LunSource, Phase, Scale, Stack, Study, Tpch, Vdevs, Zfs, ZfsWay};
+use crate::study::{
+    Access, Database, Engine, Lack, LunSet, LunSource, Phase, Scale, Stack, Study, Tpch, Vdevs, Zfs, ZfsWay,
+};
 use crate::units::Bytes;
 
 /// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
@@ -53,7 +55,7 @@ pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
     let cache = match &stack.engine {
         Engine::Pages => study.database.cache,
         Engine::Postgres(postgres) => postgres.cache,
-        Engine::Sqlite(sqlite) => sqlite.cache,
+        Engine::Sqlite(sqlite) => sqlite.memory(stack.access == Access::Direct),
         Engine::Files(_) => Bytes(0),
     };
     let (beside, process) = match zfs.via {

@@ -2,7 +2,7 @@
 //!
 //! Takes the study and its LUN sets, gives a factor of slow motion, or refuses the study with its cure.
 
-use crate::host::site::{HostSite, undone};
+use crate::host::site::{HostSite, has_pages, undone};
 use crate::luns::probe::{self, FACTORS, Found, Luns, Tried};
 use crate::progress::Caller;
 use crate::result_file;
@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use ledger::{FactName, Ledger};
 use plan::{Stack, Study};
 use std::collections::BTreeSet;
+use targets::Method;
 
 /// LUN sets under more stacks than so many behave as those of the first.
 const STACKS_MAX: usize = 4;
@@ -88,7 +89,12 @@ impl<'a> HostSite<'a> {
         let luns = Luns {
             data,
             redo: attach(&stack.redo)?,
-            method: self.prepared.method,
+            // SQLite and servers read one request at a time, whatever SQLite writes by.
+            method: if has_pages(self.study) {
+                self.prepared.method
+            } else {
+                Method::Pread
+            },
             seed,
         };
         // From here on they are as slow as this try is.

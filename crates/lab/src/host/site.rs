@@ -16,7 +16,7 @@ use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
-use plan::{Engine, IoMethod, Scale, Stack, Study, Turns};
+use plan::{Access, End, Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::collections::BTreeMap;
@@ -343,12 +343,12 @@ impl<'a> HostSite<'a> {
 
     /// What is known of a study without the page engine.
     fn describe_sql(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let stored = ledger.facts()?;
         if let Some(bytes) = result_file::of_study(ledger, FactName::RandomBytes)? {
             // A resumed study keeps the size it began with, whatever room there is now.
             self.prepared.data_bytes = Some(bytes.whole().context("bytes of random work in the result file")?);
         }
-        if !stored.iter().any(|fact| fact.scope == Scope::Study) {
+        // Each run says this once; other facts of the study may be there before it.
+        if result_file::of_study(ledger, FactName::MemoryBudget)?.is_none() {
             let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
             self.tell_found(ledger, size)?;
         } else {
@@ -452,14 +452,20 @@ pub fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
 }
 
 /// Whether the page engine takes part.
-fn has_pages(study: &Study) -> bool {
+pub(super) fn has_pages(study: &Study) -> bool {
     study.stacks.iter().any(|stack| stack.engine.is_pages())
 }
 
-/// Whether a stack has a SQLite that one thread alone uses.
+/// Whether a stack has a SQLite that one thread alone writes to, past the page cache.
 fn has_lone_sqlite(study: &Study) -> bool {
-    study.workers == 1 && study.stacks.iter().any(|stack| stack.engine.is_sqlite())
+    let by_our_vfs = |stack: &Stack| stack.engine.is_sqlite() && stack.access == Access::Direct;
+    let by_one_thread =
+        |phase: &plan::Phase| phase.kind.tpch().is_none() && !ENDS.iter().any(|end| phase.kind.is_ended_by(*end));
+    study.workers == 1 && study.stacks.iter().any(by_our_vfs) && study.phases.iter().any(by_one_thread)
 }
+
+/// Work that ends so is that of a process of its own.
+const ENDS: [End; 2] = [End::PowerCut, End::Kill];
 
 /// Why the kernel can't make a stack's volume, and the cure.
 pub fn volume_unable(stack: &Stack) -> Option<Skipped> {

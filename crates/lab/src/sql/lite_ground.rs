@@ -45,7 +45,7 @@ pub(super) enum Ground {
 pub(super) struct Ports {
     /// Those that read beside the one that writes.
     pub(super) readers: usize,
-    /// How the one that writes does its I/O. A ring belongs to one thread.
+    /// How the one that writes does its I/O. A ring moves between threads only while nothing is in flight.
     pub(super) writer: Method,
 }
 

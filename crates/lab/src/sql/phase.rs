@@ -26,8 +26,8 @@ pub(super) struct Work<'a> {
     pub(super) ordinal: usize,
     /// Empties the page cache, and has models play from memory again.
     pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
-    /// The phase is measured: models play at their devices' own pace while the database is asked what it has become.
-    pub(super) measured: &'a dyn Fn() -> anyhow::Result<()>,
+    /// Nothing is measured until caches are emptied again: models play at their devices' own pace.
+    pub(super) own_pace: &'a dyn Fn() -> anyhow::Result<()>,
     /// What makes new orders.
     pub(super) generator: Generator<'a>,
     /// Asked before it, and after it where its work has some.
@@ -39,6 +39,10 @@ impl<'a> Work<'a> {
         self.trial.stand.built.check()?;
         let work = crate::kinds::of(&self.phase.kind).in_sql();
         let work = work.with_context(|| format!("a database in SQL can't run {}", self.phase.name))?;
+        if self.phase.kind.tpch().is_some_and(|tpch| tpch.refresh > 0) {
+            // It reads tables, which nobody measures.
+            (self.own_pace)()?;
+        }
         let refreshing = work.prepare(&self.generator, sql)?;
         if refreshing.is_some() {
             // It read the tables.
@@ -53,7 +57,7 @@ impl<'a> Work<'a> {
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
         let mut seen = host.stop()?;
-        (self.measured)()?;
+        (self.own_pace)()?;
         seen.notes.extend(unsettled);
         if self.trial.stand.stack.kind.server().is_some() {
             seen.notes.extend(of_users(&seen));

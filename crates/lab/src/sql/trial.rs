@@ -117,11 +117,11 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             site.drop_caches(&[stand], &places)?;
             site.luns.warm(&stand.stack)
         };
-        let measured = || site.luns.end_slow_motion(&stand.stack);
+        let own_pace = || site.luns.end_slow_motion(&stand.stack);
         cold()?;
         let mut work = phase::Work {
             cold: &cold,
-            measured: &measured,
+            own_pace: &own_pace,
             generator: Generator {
                 limit: site.limit.as_ref(),
             },

@@ -124,6 +124,12 @@ settled! {
 }
 
 impl Sqlite {
+    /// Bytes of its caches, and of the log if Assay's VFS has it.
+    pub fn memory(&self, by_our_vfs: bool) -> Bytes {
+        let log = if by_our_vfs { self.wal_memory.0 } else { 0 };
+        Bytes(self.cache.0.saturating_add(log))
+    }
+
     /// As [`Postgres::tables`].
     pub fn tables(&self) -> Option<String> {
         (self.load == TableLoad::Copy).then(|| format!("SQLite, pages of {}", self.page))

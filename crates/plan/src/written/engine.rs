@@ -47,7 +47,8 @@ written! {
         /// pages in the log after which a commit runs a checkpoint; 0: never
         wal_autocheckpoint: u64 [Sqlite] = (1000, in 0..=100_000_000);
         /// bytes of the log, from its beginning, that Assay's VFS keeps in memory (direct access, disk group): a
-        /// checkpoint reads them there. They come on top of `cache`. 0: none, and a checkpoint reads the device
+        /// checkpoint reads them there. They come on top of `cache`, within the memory budget. 0: none, and a
+        /// checkpoint reads the device
         wal_memory: Bytes [Sqlite] = (Bytes::mib(16), in Bytes(0)..=Bytes::mib(1024));
         /// tables of decision support. `copy`: Assay loads them once a run, and copies the database into each stack;
         /// `insert`: it inserts the rows in each stack, as it always does on a `server`

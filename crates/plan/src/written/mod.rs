@@ -82,7 +82,7 @@ written! {
         /// overrides this key
         seed: u64 | "auto" = (None);
         /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks. SQLite reads by
-        /// pread, and writes so too with several `workers`
+        /// pread. It writes by a ring where one worker does order entry, random work or bulk loads past the page cache
         io: IoMethod = (IoMethod::Auto);
         /// threads of the page engine, at most one for each schema; in SQL, threads that play the users
         workers: u64 = (1, in 1..=1024);

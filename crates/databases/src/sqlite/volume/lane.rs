@@ -250,7 +250,21 @@ impl<P: Port> Lane<P> {
         }
     }
 
+    /// Waits for something to end. With an error nothing is under way any more, so the port can go elsewhere.
     fn wait(&mut self) -> Result<(), SqliteError> {
+        let waited = self.wait_once();
+        while waited.is_err() && self.port.in_flight() > 0 && self.collect().is_ok() {}
+        waited
+    }
+
+    fn wait_once(&mut self) -> Result<(), SqliteError> {
+        let waited = self.collect();
+        self.or_break(waited)?;
+        self.check()
+    }
+
+    /// Takes what has ended.
+    fn collect(&mut self) -> Result<(), SqliteError> {
         let mut done = std::mem::take(&mut self.done);
         done.clear();
         let waited = self.port.wait(1, None, &mut done).map_err(SqliteError::from);
@@ -267,8 +281,7 @@ impl<P: Port> Lane<P> {
             }
         }
         self.done = done;
-        self.or_break(waited)?;
-        self.check()
+        waited
     }
 
     fn or_break<T>(&mut self, result: Result<T, SqliteError>) -> Result<T, SqliteError> {

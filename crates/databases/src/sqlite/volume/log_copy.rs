@@ -47,7 +47,11 @@ impl LogCopy {
     /// What was behind this size is gone, or not sure.
     pub(super) fn truncate(&self, size: u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        match size {
+            // A database that is at rest needs no memory for it.
+            0 => *known = Vec::new(),
+            _ => known.truncate(usize::try_from(size).unwrap_or(usize::MAX)),
+        }
     }
 
     /// Fills `to` if all of it is known.

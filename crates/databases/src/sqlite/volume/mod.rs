@@ -101,8 +101,10 @@ impl<P: Port> Volume<P> {
     /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart.
     /// `readers`: ports on the same files, one for each read at a time; none: reads go by the port that writes.
     ///
-    /// With connections on several threads a port is used by one thread after the other. A ring does not allow that
-    /// (Linux binds it to the thread that used it first): give [`targets::PsyncPort`]s, or what lies over them.
+    /// With connections on several threads a port is used by one thread after the other. Linux binds a ring to a
+    /// thread, and ours moves only while nothing is in flight. So give a ring only where one thread after the other
+    /// uses all connections, each until its writes have arrived. Otherwise give [`targets::PsyncPort`]s, or what lies
+    /// over them.
     ///
     /// # Errors
     /// [`SqliteError::Port`] before anything is written; those of the port.
@@ -434,5 +436,64 @@ impl<P: Port + Send> Store for Volume<P> {
 
     fn take_error(&self) -> Option<String> {
         locked(&self.error).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use targets::{Model, ModelPort, PowerFails};
+
+    /// With a log that can be written.
+    fn volume(port: ModelPort) -> Volume<ModelPort> {
+        let volume = Volume::create(port, Vec::new(), VolumeSpec::default(), 1).unwrap();
+        volume.create(Role::Wal).unwrap();
+        volume
+    }
+
+    fn port() -> ModelPort {
+        ModelPort::open(Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, 3)).unwrap()
+    }
+
+    fn log_read(volume: &Volume<ModelPort>, offset: u64, len: usize) -> Vec<u8> {
+        let mut to = vec![0xee; len];
+        let read = Store::read(volume, Role::Wal, offset, &mut to).unwrap();
+        to.truncate(read);
+        to
+    }
+
+    #[test]
+    fn a_log_that_was_emptied_or_deleted_has_none_of_its_old_bytes() {
+        let volume = volume(port());
+        let empty = |volume: &Volume<ModelPort>| volume.truncate(Role::Wal, 0);
+        let delete = |volume: &Volume<ModelPort>| {
+            Store::delete(volume, Role::Wal)?;
+            Store::create(volume, Role::Wal)
+        };
+        for end in [empty, delete] {
+            volume.write(Role::Wal, 0, &[7; 9000]).unwrap();
+            assert_eq!(log_read(&volume, 100, 32), [7; 32]);
+            end(&volume).unwrap();
+            volume.write(Role::Wal, 8192, &[1; 10]).unwrap();
+            assert_eq!(log_read(&volume, 0, 32), [0; 32]);
+            assert_eq!(log_read(&volume, 8192, 10), [1; 10]);
+        }
+    }
+
+    #[test]
+    fn bytes_of_a_write_that_failed_are_not_read_from_memory() {
+        let mut port = port();
+        port.fail_power(PowerFails::AtWrite(40));
+        let volume = volume(port);
+        volume.write(Role::Wal, 0, &[7; 256 << 10]).unwrap();
+        let from_memory = |at: u64| {
+            let before = volume.counters.now().log_reads;
+            let _ = Store::read(&volume, Role::Wal, at, &mut [0; 32]);
+            volume.counters.now().log_reads > before
+        };
+        assert!(from_memory(0) && from_memory(128 << 10));
+        // Over the same bytes again and again, in whole buffers, which are sent before the call returns.
+        while volume.write(Role::Wal, 128 << 10, &[8; 128 << 10]).is_ok() {}
+        assert!(from_memory(0) && !from_memory(128 << 10));
     }
 }

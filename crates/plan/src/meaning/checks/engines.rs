@@ -79,17 +79,22 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
     if let Some(budget) = study.memory.budget {
         let cache = match &stack.engine {
             Engine::Postgres(postgres) => postgres.cache,
-            Engine::Sqlite(sqlite) => sqlite.cache,
+            Engine::Sqlite(sqlite) => sqlite.memory(stack.access == Access::Direct),
             Engine::Pages | Engine::Files(_) => Bytes(0),
         };
         // Beside its caches the tool itself needs some; a full group's processes are killed, not slowed.
         if cache.0.saturating_add(BESIDE_CACHE_BYTES) > budget.0 {
             let span = place(&w.database.cache, &w.span);
             let message = format!(
-                "a cache of {cache} leaves less than {} of the memory budget of {budget} for everything else",
+                "a database with {cache} in memory leaves less than {} of the memory budget of {budget} for \
+                 everything else",
                 Bytes(BESIDE_CACHE_BYTES)
             );
-            findings.add(span, message, "lower `cache`, or raise `budget` in [memory]");
+            findings.add(
+                span,
+                message,
+                "lower `cache` (of SQLite also `wal_memory`), or raise `budget` in [memory]",
+            );
         }
     }
 }
