@@ -231,8 +231,9 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
     };
     // Not of btrfs: it cuts scans at its stripes of 64 KiB, and on a file system as small and full as this one pages
     // too.
-    // Some reads of a scan's phase are of one page. The slower the host, the larger their share.
-    for (phase, size, slack) in [("read", 8192.0, 0.01), ("scan", 131_072.0, 0.2)] {
+    // Some reads of a scan's phase are of one page, and a few of the other phase's are larger. The slower the host, the
+    // larger their share.
+    for (phase, size, slack) in [("read", 8192.0, 0.05), ("scan", 131_072.0, 0.2)] {
         let mut sizes: Vec<f64> = of("group", phase)
             .iter()
             .map(|p| value(&ledger, p, Measure::NearReadBytes) / value(&ledger, p, Measure::NearReads))
