@@ -35,4 +35,4 @@ pub use scattered::{Scattered, ScatteredShape, load_scattered};
 pub use temp::{NewFile, Room, TEMP_DEPTH, TEMP_MEMORY, TempCounts, TempSpace};
 pub use turnstile::{Connections, SharedWriter, Turn, Turnstile, WriterTurn};
 pub use volume::layout::{DATA_AT, Role, VolumeFiles};
-pub use volume::{GROW_STEP, LOG_MEMORY, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};
+pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

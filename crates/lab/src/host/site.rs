@@ -185,32 +185,24 @@ impl<'a> HostSite<'a> {
             IoMethod::Auto => {
                 caller.progress.doing("ring or pread?");
                 let mark = self.journal.mark();
-                let place = match self.luns.any() {
-                    Some(lun) => lun.to_path_buf(),
-                    None => {
-                        let name = "method.probe";
-                        let path = self.work_dir.path().join(name);
-                        let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
-                        let probe = luns::create_file(
-                            &self.work_dir,
-                            name,
-                            64 << 20,
-                            self.study.root_seed(),
-                            &mut |_| (),
-                            caller.cancel,
-                        )?;
-                        self.journal.made(step, probe.identity)?;
-                        probe.path
-                    }
-                };
-                let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
-                let choice = targets::choose(&spec, self.study.root_seed())?;
+                let measured = self.measure_methods(caller);
                 undone(&self.journal.undo_to(mark))?;
-                let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
-                facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
-                facts.push(FactName::IoPread.is(rate(choice.pread_iops)));
-                facts.extend(choice.ring_refused.map(|why| FactName::IoRingRefused.is(why)));
-                choice.chosen
+                match measured {
+                    Ok(choice) => {
+                        let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
+                        facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
+                        facts.push(FactName::IoPread.is(rate(choice.pread_iops)));
+                        facts.extend(choice.ring_refused.map(|why| FactName::IoRingRefused.is(why)));
+                        choice.chosen
+                    }
+                    // SQLite works by pread too, and needs no room for a probe.
+                    Err(error) if !has_pages(self.study) => {
+                        crate::signals::check(caller.cancel)?;
+                        facts.push(FactName::IoRingRefused.is(format!("not measured: {error:#}")));
+                        Method::Pread
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         };
         self.prepared.facts.extend(facts);
@@ -221,6 +213,25 @@ impl<'a> HostSite<'a> {
         let hosts = self.ranks.as_ref().map_or(1, Ranks::count);
         self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, hosts, self.study.root_seed())?;
         Ok(())
+    }
+
+    /// Both ways on a LUN, or on a file that the caller takes away.
+    fn measure_methods(&mut self, caller: Caller<'_>) -> anyhow::Result<targets::Choice> {
+        let place = match self.luns.any() {
+            Some(lun) => lun.to_path_buf(),
+            None => {
+                let name = "method.probe";
+                let path = self.work_dir.path().join(name);
+                let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
+                let seed = self.study.root_seed();
+                let (dir, cancel) = (&self.work_dir, caller.cancel);
+                let probe = luns::create_file(dir, name, 64 << 20, seed, &mut |_| (), cancel)?;
+                self.journal.made(step, probe.identity)?;
+                probe.path
+            }
+        };
+        let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
+        Ok(targets::choose(&spec, self.study.root_seed())?)
     }
 
     /// Whether the stacks that take part can stand side by side here.

@@ -29,7 +29,7 @@ pub const READER_MEMORY_MIN: u64 = lane::SCRATCH;
 /// Bytes by which the files of a port grow unless said otherwise.
 pub const GROW_STEP: u64 = 16 << 20;
 /// Bytes of the write-ahead log that are kept in memory unless said otherwise.
-pub const LOG_MEMORY: u64 = 16 << 20;
+const LOG_MEMORY: u64 = 16 << 20;
 const BUFFERS_MIN: u64 = 4;
 
 /// How a volume behaves.
