@@ -33,6 +33,12 @@ stripe_size = "128KiB"
 snapshot = "cow"
 fs = "xfs"
 [[stack]]
+name = "three"
+kind = "lvm"
+data = "data"
+layout = "striped"
+stripes = 3
+[[stack]]
 name = "mirror"
 kind = "lvm"
 data = "data"
@@ -103,6 +109,8 @@ fn volumes_read_back_as_themselves_and_leave_the_room_of_their_layout() {
     };
     let expected = [
         ("linear", 4.0),
+        // The fourth LUN fills no further set of stripes.
+        ("three", 3.0),
         ("mirror", 2.0),
         ("raid0", 4.0),
         ("raid1", 1.0),

@@ -50,6 +50,9 @@ pub(super) fn once_ns(study: &Study) -> u64 {
 /// Room that these take beside the stacks. A server's data are there twice until they are copied out of its directory,
 /// with its log.
 pub(super) fn once_bytes(study: &Study) -> u64 {
+    if all_tables_bytes(study) == 0 {
+        return 0;
+    }
     let is_server = |stack: &Stack| matches!(stack.engine, Engine::Postgres(_)) && copied(stack).is_some();
     let servers = u64::from(study.stacks.iter().any(is_server));
     let tables = all_tables_bytes(study).saturating_mul(all_copied(study).len() as u64 + servers);

@@ -110,6 +110,19 @@ words! {
     }
 }
 
+impl Lvm {
+    /// What stripes use of `bytes` on `luns` LUNs: the rest of LUNs that fill no further set of stripes stays empty.
+    fn striped(&self, bytes: u64, luns: u64) -> u64 {
+        match (self.layout, self.stripes) {
+            (LvmLayout::Striped, Some(stripes)) => {
+                let stripes = u64::from(stripes.max(1));
+                bytes / luns * (luns / stripes * stripes)
+            }
+            _ => bytes,
+        }
+    }
+}
+
 impl Volume {
     /// Whether a snapshot stands while the phases work.
     pub(crate) fn has_snapshot(&self) -> bool {
@@ -173,8 +186,8 @@ impl Volume {
             Manager::Md(_) => left,
             // All of it may be overwritten while the snapshot stands.
             Manager::Lvm(lvm) if lvm.snapshot != Snapshot::None => left / 100 * 48,
-            Manager::Lvm(lvm) if lvm.thin => left / 100 * 96,
-            Manager::Lvm(_) => left,
+            Manager::Lvm(lvm) if lvm.thin => lvm.striped(left, luns) / 100 * 96,
+            Manager::Lvm(lvm) => lvm.striped(left, luns),
         }
     }
 
