@@ -426,6 +426,41 @@ fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
     assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
 }
 
+/// The parts of LVM's arrays are called alike, whatever the array; the study says that it is a mirror.
+#[test]
+fn reads_of_a_mirror_of_lvm_keep_the_bound() {
+    let read_more = |layout: &str| {
+        let mut scene = two(vec![
+            fact("stack:ext4", "nearest devices", "dm-4"),
+            fact("stack:ext4", "devices", "dm-4, dm-1, sda, sdb"),
+            fact("stack:ext4", "lowest visible devices", "sda, sdb"),
+            fact("device:dm-1", "mapping", "vg-data_rimage_0"),
+            fact("device:dm-1", "mapping kind", "lvm"),
+        ]);
+        let gib = 1024.0 * 1024.0 * 1024.0;
+        scene.extra = vec![
+            (Measure::NearReadBytes, gib),
+            (Measure::NearWriteBytes, gib),
+            (Measure::LowReadBytes, 1.5 * gib),
+            (Measure::LowWriteBytes, 2.0 * gib),
+        ];
+        scene.settings = vec![ledger::Setting {
+            key: "stack.ext4.layout".to_owned(),
+            value: format!("\"{layout}\""),
+            written: true,
+        }];
+        line(&scene, "foreign traffic")
+    };
+    assert_eq!(
+        read_more("raid1").status,
+        Status::Suspect,
+        "a mirror reads each byte once"
+    );
+    let other = read_more("striped");
+    assert_eq!(other.status, Status::Note, "{other:?}");
+    assert!(other.figure.contains("part of an array of LVM"), "{other:?}");
+}
+
 /// The sheet doubts what the ranking refuses, and nothing else: nothing asked of storage is no result of it, and what
 /// nobody told may be anything.
 #[test]

@@ -194,12 +194,20 @@ fn what_parity_and_snapshots_of_volumes_add_is_named_where_they_are() {
         }];
         scene.film().analysis().not_told_apart.join(" ")
     };
-    assert!(told("level", "raid5").contains("reads and writes parity"));
-    assert!(told("snapshot", "cow").contains("copies that block for the snapshot"));
-    assert!(told("snapshot", "thin").contains("copies that block for the snapshot"));
-    for (key, value) in [("level", "raid10"), ("snapshot", "none")] {
+    for (key, value, words) in [
+        ("level", "raid5", "reads and writes parity"),
+        ("level", "raid1", "its copies are written below"),
+        ("level", "raid10", "its copies are written below"),
+        ("layout", "raid1", "its copies are written below"),
+        ("snapshot", "cow", "copies that block for the snapshot"),
+        ("snapshot", "thin", "copies that block for the snapshot"),
+    ] {
         let said = told(key, value);
-        assert!(!said.contains("parity") && !said.contains("for the snapshot"), "{said}");
+        assert!(said.contains(words) && said.contains("this figure does not"), "{said}");
+    }
+    for (key, value) in [("level", "raid0"), ("layout", "striped"), ("snapshot", "none")] {
+        let said = told(key, value);
+        assert!(!said.contains("below the volume's device"), "{said}");
     }
 }
 

@@ -50,7 +50,8 @@ pub struct Inflation {
     /// Copies that the stack keeps of the data: so many bytes for each are redundancy, not inflation.
     pub data_copies: Option<f64>,
     /// Bytes written to the data's devices beyond the engine's times the copies, per byte of the engine's: metadata,
-    /// parity, and whatever else the stack writes; below zero where it compresses. `null` where the log is not apart.
+    /// parity, and whatever else the stack writes; below zero where it compresses. Copies and parity that LVM or md
+    /// write below the volume's device are not in it. `null` where the log is not apart.
     pub beyond_per_byte: Option<Figure>,
     /// Share of the engine's own written bytes that are copies against torn pages (doublewrite, page images in the
     /// log).

@@ -14,17 +14,19 @@ const ARRAYS_MIRRORED: [&str; 2] = ["raid1", "raid10"];
 const MAPPINGS: [&str; 6] = ["dmraid", "vdo", "cache", "writecache", "integrity", "bcache"];
 /// What stands in the names of the parts of LVM's arrays, caches and pools, and in no other's: `lvm(8)` reserves it.
 const LVM_PARTS: [(&str, &str); 10] = [
-    ("pvmove", "move"),
-    ("_rimage_", "array"),
-    ("_mimage_", "mirror"),
-    ("_corig", "cache"),
-    ("_cdata", "cache"),
-    ("_cvol", "cache"),
-    ("_wcorig", "cache"),
-    ("_tdata", "thin pool"),
-    ("_vdata", "deduplication"),
-    ("_vorigin", "snapshot"),
+    ("pvmove", "a move"),
+    (LVM_COPY, "an array"),
+    ("_mimage_", "a mirror"),
+    ("_corig", "a cache"),
+    ("_cdata", "a cache"),
+    ("_cvol", "a cache"),
+    ("_wcorig", "a cache"),
+    ("_tdata", "a thin pool"),
+    ("_vdata", "a deduplication"),
+    ("_vorigin", "a snapshot"),
 ];
+/// The part of an array: of a mirror in a stack that says so.
+const LVM_COPY: &str = "_rimage_";
 /// Where the part that a snapshot keeps lies, to which the origin's changes go first, and the origin below it.
 const LVM_SNAPSHOT: [&str; 2] = ["-cow", "-real"];
 
@@ -40,10 +42,12 @@ pub(crate) struct Between {
 impl Between {
     /// Of the devices of a stack; `None` where all pass on what they are given, as far as is known.
     pub(crate) fn of(book: &Book, stack: &str) -> Option<Between> {
+        let layout = book.setting(&format!("stack.{stack}.layout"));
+        let is_mirror = layout.is_some_and(|layout| layout.trim_matches('"') == "raid1");
         let found: Vec<(String, bool)> = book
             .devices(stack)
             .into_iter()
-            .filter_map(|device| layer(book, device))
+            .filter_map(|device| layer(book, device, is_mirror))
             .collect();
         let mirrors = found.iter().all(|(_, mirrors)| *mirrors);
         let mut words: Vec<String> = found.into_iter().map(|(words, _)| words).collect();
@@ -55,8 +59,9 @@ impl Between {
     }
 }
 
-/// What a device is, and whether reads pass it as they are; `None` where writes do, too.
-fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
+/// What a device is, and whether reads pass it as they are; `None` where writes do, too. `is_mirror`: arrays of LVM are
+/// mirrors here, which their parts do not say.
+fn layer(book: &Book, device: &str, is_mirror: bool) -> Option<(String, bool)> {
     let scope = Scope::Device(device.into());
     let of = |name: FactName| book.fact(&scope, name).and_then(FactValue::text);
     if let Some(level) = of(FactName::ArrayLevel).filter(|level| !ARRAYS_PLAIN.contains(level)) {
@@ -66,7 +71,7 @@ fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
         return Some((format!("{device} ({kind})"), false));
     }
     let part = |name: &str| match LVM_SNAPSHOT.iter().any(|end| name.ends_with(end)) {
-        true => Some("snapshot"),
+        true => Some("a snapshot"),
         false => LVM_PARTS
             .iter()
             .find(|(part, _)| name.contains(part))
@@ -74,7 +79,8 @@ fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
     };
     let of_lvm = of(FactName::Mapping).filter(|_| of(FactName::MappingKind) == Some("lvm"));
     if let Some(kind) = of_lvm.and_then(part) {
-        return Some((format!("{device} (part of a {kind} of LVM)"), false));
+        let is_copy = is_mirror && of_lvm.is_some_and(|name| name.contains(LVM_COPY));
+        return Some((format!("{device} (part of {kind} of LVM)"), is_copy));
     }
     device
         .starts_with("bcache")

@@ -49,17 +49,22 @@ fn parity(book: &Book, stack: &str) -> Option<&'static str> {
 
 /// What a volume's layout adds to the I/O below it. Only LVM and md have these keys.
 fn of_volume(book: &Book, stack: &str) -> Vec<String> {
-    const ADDED: [(&str, &[&str], &str); 2] = [
+    const COPIES: &str =
+        "its copies are written below the volume's device; \"moved\" counts them, this figure does not";
+    const ADDED: [(&str, &[&str], &str); 4] = [
+        ("layout", &["raid1"], COPIES),
+        ("level", &["raid1", "raid10"], COPIES),
         (
             "level",
             &["raid5"],
-            "a write smaller than a full stripe also reads and writes parity, so the devices move more bytes than the \
-             volume is given",
+            "a write smaller than a full stripe also reads and writes parity, below the volume's device; \"moved\" \
+             counts that, this figure does not",
         ),
         (
             "snapshot",
             &["cow", "thin"],
-            "the first overwrite of each block copies that block for the snapshot, and the writes include these copies",
+            "the first overwrite of each block copies that block for the snapshot, below the volume's device; \
+             \"moved\" counts the copies, this figure does not",
         ),
     ];
     let is_so = |(key, values, _): &(&str, &[&str], &str)| {
