@@ -140,7 +140,8 @@ pub fn forget(number: u32) -> Result<(), LunError> {
     let path = device_path(number);
     let start = Instant::now();
     let device = loop {
-        match rustix::fs::open(&path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+        // To read: udev looks at what was open for writing, and would bring up an array whose LUN it finds.
+        match rustix::fs::open(&path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
             Ok(device) => break device,
             Err(Errno::BUSY) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
             Err(Errno::BUSY) => {

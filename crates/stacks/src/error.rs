@@ -33,11 +33,19 @@ pub enum StackError {
         command: String,
         /// Exit status, signal, or "timed out".
         status: String,
+        /// It ended by itself. One that was killed, for it took too long or for memory, says nothing of the storage.
+        exited: bool,
         /// The last lines it wrote.
         said: String,
         /// What to do about it.
         cure: String,
     },
+    /// A tool that looked for what was stored, on LUNs that nobody else had, and could not bring it up.
+    #[error(transparent)]
+    NotBroughtUp(Box<StackError>),
+    /// The run is to end.
+    #[error("ended while a volume made its copies")]
+    Ended,
     /// What the study asks can't be built.
     #[error("stack {stack}: {why}\n  {cure}")]
     Unbuildable {
@@ -125,12 +133,7 @@ impl StackError {
             StackError::Path {
                 what: "mount", source, ..
             } => rustix::io::Errno::from_io_error(source).is_some_and(|errno| !OF_THE_HOST.contains(&errno)),
-            // One that was killed, for it took too long or for memory, says nothing of the pool.
-            StackError::Tool { command, status, .. } => {
-                let starts = [" import ", "mdadm --assemble ", "vgchange -y "];
-                starts.iter().any(|words| command.contains(words)) && status.starts_with("exit status")
-            }
-            StackError::Incomplete { .. } => true,
+            StackError::NotBroughtUp(_) | StackError::Incomplete { .. } => true,
             _ => false,
         }
     }
@@ -147,6 +150,14 @@ impl StackError {
             } if source.kind() == std::io::ErrorKind::NotFound && device.exists() && place.exists() => {
                 StackError::Incomplete { path, source }
             }
+            other => other,
+        }
+    }
+
+    /// The error of a tool that brings up what was stored. Only where it ended by itself storage may be why.
+    pub(crate) fn not_brought_up(self) -> StackError {
+        match self {
+            StackError::Tool { exited: true, .. } => StackError::NotBroughtUp(Box::new(self)),
             other => other,
         }
     }
@@ -207,19 +218,15 @@ mod tests {
         assert!(gone("/dev/null") && !gone("/dev/no-such-device"));
         // Another mount namespace holds what was unmounted here.
         assert!(!StackError::path("wait until nobody has", Path::new("/dev/x"), Errno::BUSY, "").is_of_storage());
-        let tool = |command: &str, status: &str| {
-            let (command, status) = (command.to_owned(), status.to_owned());
-            let (said, cure) = (String::new(), String::new());
-            let error = StackError::Tool {
-                command,
-                status,
-                said,
-                cure,
-            };
-            error.is_of_storage()
+        let tool = |exited| StackError::Tool {
+            command: "zpool import -f pool".to_owned(),
+            status: String::new(),
+            exited,
+            said: String::new(),
+            cure: String::new(),
         };
-        assert!(tool("zpool import -f pool", "exit status: 1"));
-        assert!(!tool("zpool import -f pool", "killed after 60 s"));
-        assert!(!tool("zfs-fuse --no-daemon", "no answer"));
+        assert!(tool(true).not_brought_up().is_of_storage());
+        assert!(!tool(false).not_brought_up().is_of_storage());
+        assert!(!tool(true).is_of_storage(), "it was not to bring anything up");
     }
 }

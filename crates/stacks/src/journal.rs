@@ -22,7 +22,7 @@ use crate::run::Run;
 use crate::undo::Undo;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fstat};
 use rustix::io::Errno;
-use sandbox::{Directory, Identity, Reach, SandboxError};
+use sandbox::{Directory, Identity, SandboxError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -218,9 +218,8 @@ impl Journal {
             }
             failed(e)
         })?;
-        let reach = Reach::nothing();
         Ok(Journal {
-            run: Run { lock: file, reach },
+            run: Run::new(file),
             path,
             owner,
             open: Vec::new(),
@@ -230,6 +229,11 @@ impl Journal {
             removed: false,
             made,
         })
+    }
+
+    /// Ends waits for volumes once this is set.
+    pub fn heed(&mut self, cancel: &std::sync::Arc<std::sync::atomic::AtomicBool>) {
+        self.run.cancel = cancel.clone();
     }
 
     /// Writes down how the step that is about to be taken is undone; on the disk when it returns. An undo that removes
@@ -449,9 +453,8 @@ impl Journal {
         // The next line must not be glued to a fragment.
         file.set_len(content.whole_bytes).map_err(failed)?;
         let next = content.open.last().map_or(0, |open| open.number.saturating_add(1));
-        let reach = Reach::nothing();
         Ok(Some(Journal {
-            run: Run { lock: file, reach },
+            run: Run::new(file),
             path: path.to_owned(),
             owner: content.owner,
             open: content.open,

@@ -130,7 +130,12 @@ fn volumes(kind: &'static str, (kernel_has_it, module): (bool, &str), parts: &[P
             (reason, modules::cure(&module))
         })
     };
-    let found = obstacle().or_else(no_kernel).or_else(|| no_tool(program));
+    let tool_version = tool::version(program);
+    let too_old = || (kind == "lvm").then(|| lvm_too_old(&tool_version)).flatten();
+    let found = obstacle()
+        .or_else(no_kernel)
+        .or_else(|| no_tool(program))
+        .or_else(too_old);
     let able = found.is_none();
     let all = || match without(&missing) {
         few if few.is_empty() => format!("{program} and the kernel have it"),
@@ -142,8 +147,21 @@ fn volumes(kind: &'static str, (kernel_has_it, module): (bool, &str), parts: &[P
         able,
         reason,
         cure,
-        tool_version: tool::version(program),
+        tool_version,
     }
+}
+
+/// The first version of LVM whose commands take a list of devices.
+const LVM_LEAST: [u32; 3] = [2, 3, 12];
+
+/// By what it says of itself, as in `LVM version:     2.03.16(2) (2022-05-18)`. One that says it otherwise is tried.
+fn lvm_too_old(said: &str) -> Option<(String, String)> {
+    let number = said.split([' ', '(']).find(|word| word.contains('.'))?;
+    let parts: Option<Vec<u32>> = number.split('.').map(|part| part.parse().ok()).collect();
+    (parts?.as_slice() < LVM_LEAST.as_slice()).then(|| {
+        let reason = format!("LVM {number} takes no list of devices (--devices)");
+        (reason, "install lvm2 2.03.12 or newer".to_owned())
+    })
 }
 
 pub(crate) fn no_tool(program: &str) -> Option<(String, String)> {
@@ -231,6 +249,20 @@ mod tests {
             assert_eq!(found, std::slice::from_ref(row));
         }
         assert!(probe_those(&|_| false).is_empty());
+    }
+
+    #[test]
+    fn an_lvm_without_a_list_of_devices_is_too_old() {
+        let line = |version: &str| format!("LVM version:     {version}(2) (2021-01-08)");
+        for old in ["2.03.07", "2.03.11", "2.02.187", "1.0.8"] {
+            let (why, cure) = lvm_too_old(&line(old)).expect("too old");
+            assert!(why.contains(old) && cure.contains("2.03.12"), "{why}; {cure}");
+        }
+        for new in ["2.03.12", "2.03.16", "2.04.0", "3.0.0"] {
+            assert_eq!(lvm_too_old(&line(new)), None, "{new}");
+        }
+        assert_eq!(lvm_too_old(""), None);
+        assert_eq!(lvm_too_old("LVM version:     2.03.x"), None);
     }
 
     #[test]

@@ -231,6 +231,7 @@ impl Tool {
         };
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
+        let exited = status.is_some_and(|status| status.code().is_some());
         let status = status.map_or(format!("killed after {} s", self.limit.as_secs()), |s| s.to_string());
         let said = if last.is_empty() {
             "it said nothing".to_owned()
@@ -241,6 +242,7 @@ impl Tool {
         StackError::Tool {
             command: self.line(),
             status,
+            exited,
             said,
             cure: cure.to_owned(),
         }

@@ -216,7 +216,13 @@ impl Undo {
                 filesystem,
                 uuid,
                 marker,
-            } => device::release(device, filesystem, uuid, marker, run_id),
+            } => {
+                // Its array may be up again: after a reboot, or because udev has seen its LUNs.
+                if filesystem == "md" {
+                    md::stop(uuid)?;
+                }
+                device::release(device, filesystem, uuid, marker, run_id)
+            }
             Undo::MoveToCgroup { pid, started, group } => {
                 must_be_of(group, &[CGROUP, CGROUP2])?;
                 if process::is_alive(*pid, *started) {

@@ -26,6 +26,9 @@ pub(crate) trait Ended {
 
     /// After an end that nothing survived: the stack and the database again from the beginning.
     fn make_anew(&mut self) -> anyhow::Result<()>;
+
+    /// Waits until the stack has put right what the ends left.
+    fn settle(&mut self) -> anyhow::Result<()>;
 }
 
 /// Runs a phase and records it.
@@ -68,7 +71,9 @@ fn all(
             database.make_anew().with_context(|| sum.last_words())?;
         }
     }
-    Ok(())
+    let settled = database.settle();
+    signals::check(around.turn.cancel)?;
+    settled
 }
 
 /// How a stack came back.
@@ -102,7 +107,7 @@ pub(crate) fn come_back<T>(
         volume.without = stacks::lost_members(&stand.built);
         // With a LUN missing nothing is put right.
         if volume.without.is_none() {
-            volume.stale_parity = stacks::stale_parity(&stand.built)?;
+            volume.stale_parity = stacks::stale_parity(&stand.built, journal)?;
         }
     }
     Ok(Back {

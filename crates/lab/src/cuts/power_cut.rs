@@ -86,7 +86,12 @@ impl Ended for Engine<'_, '_> {
         let files = stand.files();
         let mut going = |_, _| signals::flow(cancel);
         let mut instance = PageEngine::create(opened.ports()?, &files, sizes.shape, sizes.settings, &mut going)?;
-        Ok(instance.checkpoint()?)
+        instance.checkpoint()?;
+        Ok(stacks::loaded(&stand.built, &self.site.journal)?)
+    }
+
+    fn settle(&mut self) -> anyhow::Result<()> {
+        Ok(stacks::settle(&self.opened.stand.built, &self.site.journal)?)
     }
 }
 

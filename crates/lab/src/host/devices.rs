@@ -45,7 +45,7 @@ impl Devices {
         Ok(devices)
     }
 
-    /// Counts the lowest devices of these LUNs too: of a volume's reserve, which joins while it works.
+    /// Counts the lowest devices of these LUNs too.
     pub(crate) fn also_below(&mut self, luns: &[PathBuf]) -> anyhow::Result<()> {
         self.low.extend(Devices::under(luns)?.low);
         self.low.sort();

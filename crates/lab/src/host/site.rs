@@ -67,6 +67,7 @@ impl<'a> HostSite<'a> {
         }
         let devices = sets::inspect(study, yes)?;
         let mut journal = Journal::create(&stacks::state_dir()?, run_id)?;
+        journal.heed(caller.cancel);
         let needs_luns = study
             .stacks
             .iter()
@@ -156,7 +157,9 @@ impl<'a> HostSite<'a> {
             caller.progress.doing(&format!("how much room has {}?", stack.name));
             let mark = self.journal.mark();
             let places = self.places(stack, 0)?;
-            let built = stacks::build(stack, &places, &self.work_dir, &mut self.journal)?;
+            let built = stacks::build(stack, &places, &self.work_dir, &mut self.journal);
+            crate::signals::check(caller.cancel)?;
+            let built = built?;
             let redo_beside = stack.redo.is_none() && paged;
             let taken = if redo_beside { study.database.redo_size.0 } else { 0 };
             let room = built.usable_bytes.map(|bytes| bytes.saturating_sub(taken));

@@ -211,6 +211,16 @@ impl Stand {
         Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
 
+    /// The devices below these places of the stack. All LUNs of a volume are among the lowest: the copies of a snapshot
+    /// may lie on one that is not below the volume's device, and a reserve joins while it works.
+    pub(crate) fn devices(&self, places: &[PathBuf]) -> anyhow::Result<Devices> {
+        let mut devices = Devices::under(places)?;
+        if self.stack.kind.volume().is_some() {
+            devices.also_below(self.built.luns().0)?;
+        }
+        Ok(devices)
+    }
+
     /// Devices of the data of a database that makes its own files: of the whole stack where the log has no LUNs.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
         let log = match &self.built.ground {

@@ -74,7 +74,10 @@ pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<
     let mut stands = Vec::new();
     for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
         let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40))?;
-        let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
+        let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal);
+        // A build that a signal ended is no error of its stack.
+        crate::signals::check(turn.cancel)?;
+        let built = built?;
         let workplace = Pooled::workplace(&built, &site.work_dir, &mut site.journal)?;
         stands.push(Stand {
             stack,

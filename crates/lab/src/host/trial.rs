@@ -268,10 +268,7 @@ impl<'a> Trial<'a> {
         }
         stand.built.check()?;
         let places = stand.places();
-        let mut devices = Devices::under(&places)?;
-        if stand.stack.kind.volume().is_some_and(|volume| volume.reserve > 0) {
-            devices.also_below(stand.built.luns().0)?;
-        }
+        let devices = stand.devices(&places)?;
         if self.first && loads {
             stand.describe(ledger, &devices)?;
         }

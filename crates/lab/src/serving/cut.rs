@@ -88,6 +88,10 @@ impl Ended for Served<'_> {
         self.stand.make_anew(&self.site.journal)?;
         self.server.start(&self.site.journal)
     }
+
+    fn settle(&mut self) -> anyhow::Result<()> {
+        Ok(stacks::settle(&self.stand.built, &self.site.journal)?)
+    }
 }
 
 impl Served<'_> {

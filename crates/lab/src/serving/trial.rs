@@ -104,7 +104,7 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<(Vec<PathB
         (None, Some(_)) => stand.places(),
         (None, None) => vec![stand.directory()?],
     };
-    let devices = Devices::under(&places)?;
+    let devices = stand.devices(&places)?;
     if trial.first {
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
         stand.describe(ledger, &devices)?;

@@ -11,7 +11,6 @@ use crate::cuts;
 use crate::cuts::ending::Ending;
 use crate::cuts::phase::Ended;
 use crate::cuts::sums::Cut;
-use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::result_file;
 use crate::trial::around::After;
@@ -57,7 +56,7 @@ fn phases(
             _ => stand.built.devices.clone(),
         };
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
-        stand.describe(ledger, &Devices::under(&places)?)?;
+        stand.describe(ledger, &stand.devices(&places)?)?;
     }
     stand.sync()?;
     site.luns.warm(&stand.stack)?;
@@ -124,5 +123,9 @@ impl Ended for Database<'_> {
         self.trial.stand.make_anew(&self.site.journal)?;
         self.database.make_anew()?;
         self.trial.stand.sync()
+    }
+
+    fn settle(&mut self) -> anyhow::Result<()> {
+        Ok(stacks::settle(&self.trial.stand.built, &self.site.journal)?)
     }
 }

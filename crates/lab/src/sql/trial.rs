@@ -179,7 +179,7 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Re
         Some(_) => stand.places(),
         None => sql.places(),
     };
-    let devices = Devices::under(&places)?;
+    let devices = stand.devices(&places)?;
     if trial.first {
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
         stand.describe(ledger, &devices)?;

@@ -126,6 +126,7 @@ impl FileService {
                     return Err(StackError::Tool {
                         command: shown,
                         status: "no answer".to_owned(),
+                        exited: false,
                         said: self.last_words().unwrap_or(silent.why),
                         cure: "start it by hand to see more; look into the kernel log (dmesg)".to_owned(),
                     });

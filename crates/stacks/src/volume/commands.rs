@@ -63,7 +63,6 @@ const OPTIONS: [(&str, &[&str]); 3] = [
             "--chunk",
             "--bitmap",
             "--assume-clean",
-            "--wait",
             "--assemble",
             "--stop",
             "--manage",

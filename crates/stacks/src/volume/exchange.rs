@@ -143,6 +143,10 @@ impl Exchange<'_> {
             Manager::Md(_) => {
                 let (array, kernel) = (self.array()?, mapped::here());
                 let way = Way::in_array(kernel.state_in(&array, &old).as_deref());
+                // A new LUN takes the place that is free, and not that of the old one.
+                if way == Way::Moved && kernel.of_array(&array, "degraded").is_ok_and(|lost| lost != "0") {
+                    return Err(not_the_lost_one(&old, "the array"));
+                }
                 let bytes = component_bytes(kernel, &array);
                 (way, bytes.map_err(|e| self.failed("look at", e))?)
             }
@@ -162,13 +166,7 @@ impl Exchange<'_> {
             if let Some(lun) = lun.as_deref().and_then(Path::file_name)
                 && works(&status, &copies, lun)
             {
-                let why = io::Error::other("it is not the LUN that the mirror has lost");
-                return Err(StackError::path(
-                    "put a LUN in the place of",
-                    old,
-                    why,
-                    "drop the LUN that is lost",
-                ));
+                return Err(not_the_lost_one(old, "the mirror"));
             }
             return Ok((Way::MadeAnew, status.sectors << 9));
         }
@@ -366,6 +364,11 @@ fn is_replaced(kernel: Kernel<'_>, array: &Path, step: &Step, left: &mut Twice) 
 fn sync_of(kernel: Kernel<'_>, array: &Path) -> Completed {
     let text = kernel.of_array(array, "sync_completed").unwrap_or_default();
     completed(&text).unwrap_or_default()
+}
+
+fn not_the_lost_one(old: &Path, whose: &str) -> StackError {
+    let why = io::Error::other(format!("it is not the LUN that {whose} has lost"));
+    StackError::path("put a LUN in the place of", old, why, "drop the LUN that is lost")
 }
 
 /// What each LUN of an array holds of it, which the kernel says in KiB.

@@ -5,10 +5,12 @@
 
 use super::commands::RESYNC_LIMIT;
 use super::mapped::Kernel;
-use super::said::RaidStatus;
+use super::said::{RaidStatus, raid_status, snapshot_ended};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
 use crate::error::StackError;
+use crate::journal::Journal;
+use crate::run::Run;
 use plan::{LvmLayout, Manager, MdLevel};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,37 +29,56 @@ pub fn lost_members(built: &Built) -> Option<String> {
 ///
 /// # Errors
 /// An array that is gone, or is never at rest.
-pub fn stale_parity(built: &Built) -> Result<Option<u64>, StackError> {
+pub fn stale_parity(built: &Built, journal: &Journal) -> Result<Option<u64>, StackError> {
     let with_parity = |volume: &&Made| matches!(&volume.manager, Manager::Md(md) if md.level == MdLevel::Raid5);
     let kernel = mapped::here();
     let mut stale = None;
     for volume in built.volumes.iter().filter(with_parity) {
+        wait_until_whole(volume, journal.run())?;
         let device = volume.device();
         let failed = |e| StackError::path("look at", &device, e, "see the kernel log (dmesg)");
         let array = kernel.array_of(&volume.uuid).map_err(failed)?;
-        wait_for_rest(kernel, &array).map_err(failed)?;
         stale = Some(stale.unwrap_or(0) + unmatched(kernel, &array).map_err(failed)?);
     }
     Ok(stale)
 }
 
-/// Waits until the kernel has nothing to put right.
-fn wait_for_rest(kernel: Kernel<'_>, array: &Path) -> io::Result<()> {
+/// Waits until the volumes of a stack have put right what a power cut left: a phase beside that would measure both. A
+/// volume that has lost a LUN puts nothing right, and is not waited for.
+///
+/// # Errors
+/// As [`stale_parity`]; [`StackError::Ended`] once the run is to end.
+pub fn settle(built: &Built, journal: &Journal) -> Result<(), StackError> {
+    let whole = built.volumes.iter().filter(|volume| volume.lost().is_none());
+    whole
+        .into_iter()
+        .try_for_each(|volume| wait_until_whole(volume, journal.run()))
+}
+
+/// Waits until the copies of a volume are the same, and its parity is right.
+pub(super) fn wait_until_whole(volume: &Made, run: &Run) -> Result<(), StackError> {
     let start = Instant::now();
-    while !is_at_rest(kernel, array)? {
+    while !volume.is_whole()? {
+        run.goes_on()?;
         if start.elapsed() > RESYNC_LIMIT {
-            return Err(io::ErrorKind::TimedOut.into());
+            let late = io::Error::from(io::ErrorKind::TimedOut);
+            let cure = "write resync = \"assume\", or use smaller LUNs";
+            return Err(StackError::path("wait for the copies of", &volume.device(), late, cure));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }
 
-/// Whether the kernel has nothing to put right. It says so only once it has begun: where it has to is in
-/// `resync_start`.
-fn is_at_rest(kernel: Kernel<'_>, array: &Path) -> io::Result<bool> {
+/// Whether all LUNs of an array hold all of it, and the kernel has nothing to put right. It does something only once it has begun: where it has to is in
+/// `resync_start`, and a LUN that is to be filled is lacking until then.
+fn has_all(kernel: Kernel<'_>, array: &Path) -> io::Result<bool> {
     let from = kernel.of_array(array, "resync_start")?;
-    Ok(from == "none" && kernel.action_of(array)? == "idle")
+    let lacks = kernel
+        .of_array(array, "degraded")?
+        .parse()
+        .is_ok_and(|luns: u32| luns > 0);
+    Ok(from == "none" && !lacks && kernel.action_of(array)? == "idle")
 }
 
 /// Bytes of the stripes whose parity the kernel has found not to match.
@@ -72,18 +93,71 @@ fn unmatched(kernel: Kernel<'_>, array: &Path) -> io::Result<u64> {
 impl Made {
     fn lost(&self) -> Option<String> {
         match &self.manager {
-            Manager::Lvm(asked) if asked.layout == LvmLayout::Raid1 => {
-                lost_copies(&lvm::status(&lvm::mapping(&self.uuid)).ok().flatten()?)
-            }
-            Manager::Lvm(_) => None,
+            Manager::Lvm(asked) => lost_of_group(asked.layout, &self.uuid, mapped::here(), &lvm::said),
             Manager::Md(_) => lost_of_array(mapped::here(), &self.uuid, &self.paths()),
         }
     }
+
+    /// Whether its copies are the same, and its parity is right.
+    fn is_whole(&self) -> Result<bool, StackError> {
+        match &self.manager {
+            Manager::Lvm(asked) if asked.layout == LvmLayout::Raid1 => {
+                let names = names_of(mapped::here(), &self.uuid).map_err(|e| self.not_seen(e))?;
+                Ok(lvm::status(&mirror(&names, &self.uuid))?.is_some_and(|status| status.is_in_step()))
+            }
+            Manager::Md(asked) if asked.level != MdLevel::Raid0 => {
+                let array = mapped::here().array_of(&self.uuid);
+                let has_all = array.and_then(|array| has_all(mapped::here(), &array));
+                has_all.map_err(|e| self.not_seen(e))
+            }
+            Manager::Lvm(_) | Manager::Md(_) => Ok(true),
+        }
+    }
+
+    fn not_seen(&self, why: io::Error) -> StackError {
+        StackError::path("look at", &self.device(), why, "see the kernel log (dmesg)")
+    }
 }
 
-fn lost_copies(status: &RaidStatus) -> Option<String> {
-    let lost = status.lost;
-    (lost > 0).then(|| format!("LVM lost {lost} of the copies"))
+/// The mappings of a group; none: it is not started.
+fn names_of(kernel: Kernel<'_>, uuid: &[u8; 16]) -> io::Result<Vec<String>> {
+    let mappings = kernel.mappings_of(&lvm::group(uuid))?;
+    Ok(mappings.into_iter().map(|mapping| mapping.name).collect())
+}
+
+/// The mapping that has the copies of a mirror: below a snapshot it has another name.
+fn mirror(names: &[String], uuid: &[u8; 16]) -> String {
+    let volume = lvm::mapping(uuid);
+    let origin = lvm::origin(&volume);
+    if names.contains(&origin) { origin } else { volume }
+}
+
+/// What a volume of LVM has lost: copies, or its snapshot, which the kernel drops where its room is full or its LUN has
+/// gone.
+fn lost_of_group(
+    layout: LvmLayout,
+    uuid: &[u8; 16],
+    kernel: Kernel<'_>,
+    said: &dyn Fn(&str) -> Result<String, StackError>,
+) -> Option<String> {
+    let names = names_of(kernel, uuid).ok()?;
+    let status = |name: &String| match said(name) {
+        Ok(status) => Ok(status),
+        Err(e) => Err(format!("what LVM lost can't be asked: {e}")),
+    };
+    let (mirror, kept) = (mirror(&names, uuid), lvm::kept(uuid));
+    if layout == LvmLayout::Raid1 && names.contains(&mirror) {
+        match status(&mirror).map(|status| raid_status(&status)) {
+            Ok(Some(RaidStatus { lost: lost @ 1.., .. })) => return Some(format!("LVM lost {lost} of the copies")),
+            Ok(_) => {}
+            Err(why) => return Some(why),
+        }
+    }
+    let kept = names.contains(&kept).then(|| status(&kept))?;
+    match kept {
+        Ok(status) => snapshot_ended(&status).map(|word| format!("the snapshot has ended ({word})")),
+        Err(why) => Some(why),
+    }
 }
 
 /// LUNs that the array with this UUID lacks, by their names where it still knows them.
@@ -166,21 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_of_lvm_says_how_many_copies_it_has_lost() {
-        let lost = |scene: &str| {
-            let said = Scene::of(scene).status("data");
-            lost_copies(&raid_status(&said[0]).expect("a raid"))
-        };
-        assert_eq!(lost("lvm-raid1-lost").as_deref(), Some("LVM lost 1 of the copies"));
-        assert_eq!(lost("lvm-raid1-repair"), None);
-    }
-
-    #[test]
     fn an_array_rests_when_nothing_is_put_right_or_will_be() {
         for (scene, rests) in [
             ("md-raid1", true),
             ("md-raid1-sync", false),
-            ("md-raid1-lost", true),
+            ("md-raid1-lost", false),
             ("md-raid1-recover", false),
             ("md-raid1-replace", false),
             ("md-raid10", true),
@@ -191,17 +255,83 @@ mod tests {
             ("md-raid5-mismatch", true),
         ] {
             let root = laid_out(scene);
-            let at_rest = is_at_rest(root.kernel(), &root.array());
+            let at_rest = has_all(root.kernel(), &root.array());
             assert_eq!(at_rest.expect("the kernel says it"), rests, "{scene}");
         }
         // It has to begin at the first sector, and has not begun.
         let root = laid_out("md-raid5");
         root.put("sys/block/md127/md/resync_start", "0\n");
-        assert!(!is_at_rest(root.kernel(), &root.array()).expect("the kernel says it"));
+        assert!(!has_all(root.kernel(), &root.array()).expect("the kernel says it"));
         let plain = laid_out("md-raid0");
         assert!(
-            is_at_rest(plain.kernel(), &plain.array()).is_err(),
+            has_all(plain.kernel(), &plain.array()).is_err(),
             "it never puts anything right"
+        );
+    }
+
+    /// What `dmsetup status` said of a mapping in a scene.
+    fn said_in<'a>(scene: &'a Scene) -> impl Fn(&str) -> Result<String, StackError> + 'a {
+        |name| {
+            let volume = name.rsplit('-').next().unwrap_or_default();
+            let said = scene.status(volume).into_iter().next();
+            said.ok_or_else(|| StackError::path("ask", Path::new(name), io::ErrorKind::NotFound, "cure"))
+        }
+    }
+
+    #[test]
+    fn copies_that_lvm_lost_are_seen_also_below_a_snapshot() {
+        for (name, layout, expected) in [
+            ("lvm-raid1", LvmLayout::Raid1, None),
+            ("lvm-raid1-lost", LvmLayout::Raid1, Some("LVM lost 1 of the copies")),
+            ("lvm-raid1-repair", LvmLayout::Raid1, None),
+            ("lvm-cow", LvmLayout::Striped, None),
+            ("lvm-linear", LvmLayout::Linear, None),
+        ] {
+            let scene = Scene::of(name);
+            let root = scene.laid_out();
+            let lost = lost_of_group(layout, &UUID, root.kernel(), &said_in(&scene));
+            assert_eq!(lost.as_deref(), expected, "{name}");
+        }
+        let scene = Scene::of("lvm-raid1-lost");
+        let root = scene.laid_out();
+        root.put("sys/block/dm-90/dm/name", &format!("{}-real", lvm::mapping(&UUID)));
+        root.put("sys/block/dm-90/dm/uuid", "LVM-a-real");
+        let said = |name: &str| match name.strip_suffix("-real") {
+            Some(name) => said_in(&scene)(name),
+            None => Ok("0 221184 snapshot-origin \n".to_owned()),
+        };
+        let lost = lost_of_group(LvmLayout::Raid1, &UUID, root.kernel(), &said);
+        assert_eq!(lost.as_deref(), Some("LVM lost 1 of the copies"));
+    }
+
+    #[test]
+    fn a_snapshot_that_keeps_nothing_any_more_is_lost() {
+        let root = laid_out("lvm-cow");
+        let lost = |status: &'static str| {
+            let said = move |_: &str| Ok(format!("0 221184 {status}\n"));
+            lost_of_group(LvmLayout::Striped, &UUID, root.kernel(), &said)
+        };
+        assert_eq!(lost("snapshot 256/139264 256"), None);
+        for word in ["Invalid", "Overflow"] {
+            let words = lost(if word == "Invalid" {
+                "snapshot Invalid"
+            } else {
+                "snapshot Overflow"
+            });
+            assert_eq!(words, Some(format!("the snapshot has ended ({word})")));
+        }
+        let silent = |_: &str| {
+            Err(StackError::path(
+                "run",
+                Path::new("dmsetup"),
+                io::ErrorKind::NotFound,
+                "cure",
+            ))
+        };
+        let words = lost_of_group(LvmLayout::Striped, &UUID, root.kernel(), &silent).expect("it can't be asked");
+        assert!(
+            words.starts_with("what LVM lost can't be asked: run dmsetup"),
+            "{words}"
         );
     }
 

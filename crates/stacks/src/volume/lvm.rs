@@ -4,7 +4,7 @@
 //! no copy of its metadata in /etc; and starts nothing that stays. Prevents: a group that comes up by itself after a
 //! reboot, and a command that waits for a udev which is not there.
 
-use super::commands::{PATIENCE, RESYNC_LIMIT, listed, tool, words};
+use super::commands::{PATIENCE, listed, tool, words};
 use super::mapped;
 use super::said::{RaidStatus, raid_status};
 use crate::error::StackError;
@@ -107,9 +107,6 @@ pub(super) fn make(
     } else {
         run_it(command("lvcreate", thick(asked, &group, (&paths, members)), &paths))?;
     }
-    if asked.layout == LvmLayout::Raid1 && asked.resync == Resync::Wait {
-        wait_for_copies(&group)?;
-    }
     Ok(said)
 }
 
@@ -191,9 +188,8 @@ pub(super) fn snapshot(asked: &Lvm, uuid: &[u8; 16], luns: &[PathBuf], run: &Run
 
 /// Holds the journal's lock, or a clean-up would remove mappings that come after it.
 pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
-    command("vgchange", words(&["-ay", &group(uuid)]), luns)
-        .run(Some(run))
-        .map(drop)
+    let started = command("vgchange", words(&["-ay", &group(uuid)]), luns).run(Some(run));
+    started.map(drop).map_err(StackError::not_brought_up)
 }
 
 /// Removes every mapping of the group, those first that nothing stands on. The kernel's word alone counts: no metadata
@@ -219,27 +215,24 @@ pub(crate) fn remove(group: &str) -> io::Result<()> {
     }
 }
 
-/// Waits until both copies of a mirror are the same.
-fn wait_for_copies(group: &str) -> Result<(), StackError> {
-    let name = format!("{group}-{DATA}");
-    let start = Instant::now();
-    loop {
-        if status(&name)?.is_some_and(|status| status.is_in_step()) {
-            return Ok(());
-        }
-        if start.elapsed() > RESYNC_LIMIT {
-            let late = io::Error::from(io::ErrorKind::TimedOut);
-            let cure = "write resync = \"assume\", or use smaller LUNs";
-            return Err(StackError::path("wait for the copies of", Path::new(&name), late, cure));
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
+/// What a mapping's target says.
+pub(super) fn said(name: &str) -> Result<String, StackError> {
+    Ok(tool("dmsetup", words(&["status", name]), &[]).run(None)?.stdout)
 }
 
 /// What the raid target says of a mapping; `None`: it is of another target.
 pub(super) fn status(name: &str) -> Result<Option<RaidStatus>, StackError> {
-    let said = tool("dmsetup", words(&["status", name]), &[]).run(None)?;
-    Ok(raid_status(&said.stdout))
+    Ok(raid_status(&said(name)?))
+}
+
+/// The mapping that a volume of this name has become once a snapshot of it stands.
+pub(super) fn origin(name: &str) -> String {
+    format!("{name}-real")
+}
+
+/// The mapping of the snapshot.
+pub(super) fn kept(uuid: &[u8; 16]) -> String {
+    format!("{}-{SNAPSHOT}", group(uuid))
 }
 
 /// The mapping of the volume in its group, as dmsetup names it.

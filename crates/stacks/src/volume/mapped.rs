@@ -132,8 +132,9 @@ impl Kernel<'_> {
                 let path = self.dev().join(member);
                 device::holds(&path, "md", uuid).unwrap_or(false)
             };
-            // Newer kernels say it themselves (that of 6.1 does); of older ones a member does.
-            let is_it = match read(&dir.join("md/uuid")) {
+            // Newer kernels say it themselves (that of 6.1 does), unless the array is inactive; otherwise a member does.
+            let said = read(&dir.join("md/uuid")).filter(|said| *said != device::uuid_text(&[0; 16]));
+            let is_it = match said {
                 Some(said) => said == device::uuid_text(uuid),
                 None => names_in(&dir.join("slaves")).any(is_member),
             };
@@ -348,6 +349,10 @@ mod tests {
         assert!(kernel.array_of(&other).is_err());
         // As on kernels that do not say it: the superblock of a member does, though others can't be read.
         fs::remove_file(root.at("sys/block/md127/md/uuid")).expect("removed");
+        assert_eq!(kernel.array_of(&UUID).expect("the array"), root.at("dev/md127"));
+        assert!(kernel.array_of(&other).is_err());
+        // An inactive array does not say its own.
+        root.put("sys/block/md127/md/uuid", "00000000-0000-0000-0000-000000000000\n");
         assert_eq!(kernel.array_of(&UUID).expect("the array"), root.at("dev/md127"));
         assert!(kernel.array_of(&other).is_err());
         root.put("dev/ubdb", "cut short");

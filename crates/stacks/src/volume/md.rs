@@ -3,7 +3,7 @@
 //! An array has the UUID that the journal holds; it is stopped wherever the kernel has assembled it, under whatever
 //! name. Prevents: an array of another run, or of the machine, that is stopped in the place of ours.
 
-use super::commands::{LIMIT, PATIENCE, RESYNC_LIMIT, on_array, tool, words};
+use super::commands::{PATIENCE, on_array, tool, words};
 use super::mapped;
 use crate::error::StackError;
 use crate::run::Run;
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// What is written in the place of the machine's name: no machine assembles it as its own.
 const HOME_HOST: &str = "assay";
+
+/// So often is an array assembled before its LUNs are held to be why it does not come up.
+const TRIES: u32 = 3;
 
 /// A name of 32 characters is the longest, the host's among them.
 fn name(uuid: &[u8; 16]) -> String {
@@ -34,13 +37,10 @@ fn md_uuid(uuid: &[u8; 16]) -> String {
     groups.collect::<Vec<_>>().join(":")
 }
 
-/// Makes the array, and waits for its copies or parity. Gives the command.
+/// Makes the array. Gives the command.
 pub(super) fn make(asked: &Md, uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<Vec<String>, StackError> {
     let made = tool("mdadm", create(asked, uuid, luns), luns);
     made.run(Some(run))?;
-    if asked.level != MdLevel::Raid0 && asked.resync == Resync::Wait {
-        wait_for_resync(uuid, luns)?;
-    }
     Ok(vec![made.line()])
 }
 
@@ -69,38 +69,36 @@ fn create(asked: &Md, uuid: &[u8; 16], luns: &[PathBuf]) -> Vec<String> {
     args
 }
 
-/// Waits until the kernel has nothing more to copy.
-fn wait_for_resync(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
-    let device = device(uuid);
-    let args = words(&["--wait", &argument(&device)]);
-    let waited = tool("mdadm", args, luns).within(RESYNC_LIMIT).run(None);
-    // It also fails where there was nothing to wait for.
-    let start = Instant::now();
-    loop {
-        let kernel = mapped::here();
-        let action = kernel.array_of(uuid).and_then(|array| kernel.action_of(&array));
-        match action {
-            Ok(action) if action == "idle" => return Ok(()),
-            Ok(_) if start.elapsed() < LIMIT => std::thread::sleep(Duration::from_millis(50)),
-            Ok(action) => {
-                let busy = io::Error::other(format!("it still does: {action}"));
-                let cure = "see the kernel log (dmesg)";
-                return waited
-                    .map(drop)
-                    .and(Err(StackError::path("wait for the copies of", &device, busy, cure)));
-            }
-            Err(e) => return Err(StackError::path("look at", &device, e, "see the kernel log (dmesg)")),
-        }
-    }
-}
-
-/// Holds the journal's lock, or a clean-up would stop an array that comes after it.
+/// Holds the journal's lock, or a clean-up would stop an array that comes after it. Where udev runs it may bring the
+/// array up first, and without a LUN that it has not seen yet: such an array is stopped, and all is tried again.
 pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
     let mut args = words(&["--assemble", &argument(&device(uuid)), "--run"]);
     args.push(format!("--homehost={HOME_HOST}"));
     args.push(format!("--uuid={}", md_uuid(uuid)));
     args.extend(luns.iter().map(|path| argument(path)));
-    tool("mdadm", args, luns).run(Some(run)).map(drop)
+    let assemble = tool("mdadm", args, luns);
+    let cleared = || {
+        let cure = "end what uses the array";
+        stop(uuid).map_err(|e| StackError::path("stop the array before it is assembled", &device(uuid), e, cure))
+    };
+    let mut tries = 0;
+    loop {
+        cleared()?;
+        let Err(failed) = assemble.run(Some(run)) else {
+            return Ok(());
+        };
+        tries += 1;
+        // What mdadm may have left half done.
+        cleared()?;
+        for lun in luns {
+            let cure = "end what uses the LUN";
+            crate::device::wait_until_free(lun).map_err(|e| StackError::path("assemble an array of", lun, e, cure))?;
+        }
+        if tries == TRIES {
+            return Err(failed.not_brought_up());
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
 }
 
 /// Stops the array with this UUID. None: fine.
@@ -117,8 +115,9 @@ pub(crate) fn stop(uuid: &[u8; 16]) -> io::Result<()> {
         let failed = on_array(&array, words(&["--stop", &argument(&array)]), &[])
             .run(None)
             .err();
-        if let Some(failed) = failed.filter(|_| begin.elapsed() > PATIENCE) {
-            return Err(io::Error::other(failed.to_string()));
+        if begin.elapsed() > PATIENCE {
+            let why = failed.map_or_else(|| "it comes back".to_owned(), |e| e.to_string());
+            return Err(io::Error::other(why));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

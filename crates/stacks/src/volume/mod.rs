@@ -14,7 +14,7 @@ pub(crate) mod parts;
 pub mod said;
 
 pub use exchange::{Exchange, Told, exchange};
-pub use health::{lost_members, stale_parity};
+pub use health::{lost_members, settle, stale_parity};
 pub use parts::volume_unable;
 
 use crate::device;
@@ -25,7 +25,7 @@ use crate::run::Run;
 use crate::tool;
 use crate::undo::Undo;
 use commands::PATIENCE;
-use plan::{Manager, Snapshot};
+use plan::{Manager, Resync, Snapshot};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -128,6 +128,13 @@ impl Made {
             Manager::Md(asked) => md::make(asked, &self.uuid, &self.members(), run)?,
         };
         appeared(&self.device())?;
+        let resync = match &self.manager {
+            Manager::Lvm(asked) => asked.resync,
+            Manager::Md(asked) => asked.resync,
+        };
+        if resync == Resync::Wait {
+            health::wait_until_whole(self, run)?;
+        }
         Ok(tools)
     }
 

@@ -74,6 +74,14 @@ pub fn raid_status(text: &str) -> Option<RaidStatus> {
     })
 }
 
+/// Why a snapshot keeps nothing any more, in the kernel's word; `None`: it does, or it is of another target. `0 221184
+/// snapshot 256/139264 256` as `dmsetup status` writes it, with a word in place of the numbers once it has ended.
+pub fn snapshot_ended(text: &str) -> Option<&str> {
+    let mut words = text.lines().next()?.split_whitespace().skip(2);
+    let status = words.next().filter(|target| *target == "snapshot").and(words.next())?;
+    (!status.contains('/')).then_some(status)
+}
+
 /// How far pvmove is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorStatus {

@@ -122,7 +122,8 @@ impl Commands {
         let dir = argument(links);
         // Whoever had it imported before has lost its power.
         let args = words(&["import", "-f", "-o", "cachefile=none", "-d", &dir, pool]);
-        self.zpool(args, IMPORT_LIMIT, run).map(drop)
+        let imported = self.zpool(args, IMPORT_LIMIT, run).map(drop);
+        imported.map_err(StackError::not_brought_up)
     }
 
     /// Whether a pool of this name is there.
@@ -205,6 +206,7 @@ fn cured(error: StackError) -> StackError {
     let StackError::Tool {
         command,
         status,
+        exited,
         said,
         cure,
     } = error
@@ -221,6 +223,7 @@ fn cured(error: StackError) -> StackError {
     StackError::Tool {
         command,
         status,
+        exited,
         said,
         cure,
     }

@@ -138,6 +138,7 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run
             return Err(StackError::Tool {
                 command: shown,
                 status: "no answer".to_owned(),
+                exited: false,
                 said,
                 cure: "start it by hand to see more; look into the kernel log (dmesg) and for its libraries (ldd)"
                     .to_owned(),

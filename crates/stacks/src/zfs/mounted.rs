@@ -165,6 +165,7 @@ impl MountedPool {
             None => Err(StackError::Tool {
                 command: "zfs-fuse".to_owned(),
                 status: "ended".to_owned(),
+                exited: false,
                 said: daemon::last_words(&self.dir).unwrap_or_else(|| "it said nothing".to_owned()),
                 cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with `assay run \
                     --resume`"
