@@ -114,8 +114,9 @@ impl Lvm {
     /// What stripes use of `bytes` on `luns` LUNs: the rest of LUNs that fill no further set of stripes stays empty.
     fn striped(&self, bytes: u64, luns: u64) -> u64 {
         match (self.layout, self.stripes) {
-            (LvmLayout::Striped, Some(stripes)) => {
-                let stripes = u64::from(stripes.max(1));
+            // More stripes than LUNs are refused elsewhere.
+            (LvmLayout::Striped, Some(stripes)) if (1..=luns).contains(&u64::from(stripes)) => {
+                let stripes = u64::from(stripes);
                 bytes / luns * (luns / stripes * stripes)
             }
             _ => bytes,

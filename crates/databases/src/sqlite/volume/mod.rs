@@ -175,13 +175,11 @@ impl<P: Port> Volume<P> {
 
     /// Tells readers what the writer knows.
     fn show(&self, writer: &Writer<P>, role: Role) {
-        let (there, size) = writer.state(role);
-        let seen = Seen {
-            there,
-            size,
-            unwritten: writer.unwritten(role),
-        };
-        locked(&self.seen)[role.index()] = seen;
+        let seen = &mut locked(&self.seen)[role.index()];
+        (seen.there, seen.size) = writer.state(role);
+        // Its memory is kept: this runs after each write.
+        seen.unwritten.clear();
+        seen.unwritten.extend(writer.unwritten(role));
     }
 
     fn change<T>(

@@ -171,11 +171,11 @@ impl<P: Port> Writer<P> {
     }
 
     /// Bytes of the file that storage does not have yet.
-    pub(crate) fn unwritten(&self, role: Role) -> Vec<(u64, u64)> {
+    pub(crate) fn unwritten(&self, role: Role) -> impl Iterator<Item = (u64, u64)> {
         let file = &self.files[role.index()];
         let sent = self.lane.in_flight().filter(|w| w.file == file.id && w.from >= DATA_AT);
         let sent = sent.map(|w| (w.from - DATA_AT, w.to - DATA_AT));
-        sent.chain(file.gather.as_ref().map(|g| (g.start, g.end))).collect()
+        sent.chain(file.gather.as_ref().map(|g| (g.start, g.end)))
     }
 
     /// Makes an empty file; on storage with the first sync.
