@@ -67,7 +67,8 @@ written! {
         published: String | "none" = (None);
         /// differences inside it count as equal; above 0 %, below 100 %
         margin: Share = (Share(0.05));
-        /// of the whole study; for simulated stacks, of simulated time. Four blocks of all phases must fit
+        /// of all blocks; the set-up before the first one counts only with `fill_time = true`. `--resume` starts it
+        /// anew. The phases of four blocks, or of `blocks`, must fit. For simulated stacks: simulated time
         time_limit: Duration = (Duration::minutes(15));
         /// repeats: an even number. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than
         /// three comparisons)
@@ -144,7 +145,7 @@ written! {
         size: Bytes = (else "*required* with files", in Bytes::mib(1)..=Bytes(1 << 50));
         /// files in the set
         count: u64 = (1, in 1..=256);
-        /// where they are made
+        /// where they are made; a relative path begins at the working directory, not at the study file
         dir: String = (".".to_string());
     }
 }

@@ -19,7 +19,7 @@ use StackWord::{Btrfs, Directory, Diskgroup, Ext3, Ext4, Lvm, Md, Model, Raw, Se
 written! {
     /// `[[stack]]`.
     struct WrittenStack of StackWord {
-        /// a directory on a mounted file system, used as it is
+        /// a directory on a mounted file system, used as it is; a relative path begins at the working directory
         path: String [Directory] = "*required*";
         /// LUN set of the data files. ext3, ext4 and XFS take a set of one LUN
         data: String [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = "*required*";
