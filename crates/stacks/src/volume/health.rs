@@ -70,8 +70,8 @@ pub(super) fn wait_until_whole(volume: &Made, run: &Run) -> Result<(), StackErro
     Ok(())
 }
 
-/// Whether all LUNs of an array hold all of it, and the kernel has nothing to put right. It does something only once it has begun: where it has to is in
-/// `resync_start`, and a LUN that is to be filled is lacking until then.
+/// Whether all LUNs of an array hold all of it, and the kernel has nothing to put right. It does something only once it
+/// has begun: where it has to is in `resync_start`, and a LUN that is to be filled is lacking until then.
 fn has_all(kernel: Kernel<'_>, array: &Path) -> io::Result<bool> {
     let from = kernel.of_array(array, "resync_start")?;
     let lacks = kernel

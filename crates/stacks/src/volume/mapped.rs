@@ -132,7 +132,7 @@ impl Kernel<'_> {
                 let path = self.dev().join(member);
                 device::holds(&path, "md", uuid).unwrap_or(false)
             };
-            // Newer kernels say it themselves (that of 6.1 does), unless the array is inactive; otherwise a member does.
+            // Newer kernels say it themselves (that of 6.1 does) while the array works; otherwise a member does.
             let said = read(&dir.join("md/uuid")).filter(|said| *said != device::uuid_text(&[0; 16]));
             let is_it = match said {
                 Some(said) => said == device::uuid_text(uuid),
