@@ -3,18 +3,16 @@
 //! Asks the kernel. Prevents: work on half of a mirror that passes for work on both, and a write hole that nobody sees
 //! because no LUN was lost with the power.
 
-use super::commands::RESYNC_LIMIT;
 use super::mapped::Kernel;
 use super::said::{RaidStatus, raid_status, snapshot_ended};
+use super::whole::{mirror, names_of, wait_until_whole};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
 use crate::error::StackError;
 use crate::journal::Journal;
-use crate::run::Run;
 use plan::{LvmLayout, Manager, MdLevel};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 const SECTOR: u64 = 512;
 
@@ -34,8 +32,8 @@ pub fn stale_parity(built: &Built, journal: &Journal) -> Result<Option<u64>, Sta
     let kernel = mapped::here();
     let mut stale = None;
     for volume in built.volumes.iter().filter(with_parity) {
-        wait_until_whole(volume, journal.run())?;
         let device = volume.device();
+        wait_until_whole(&volume.manager, &volume.uuid, &device, journal.run())?;
         let failed = |e| StackError::path("look at", &device, e, "see the kernel log (dmesg)");
         let array = kernel.array_of(&volume.uuid).map_err(failed)?;
         stale = Some(stale.unwrap_or(0) + unmatched(kernel, &array).map_err(failed)?);
@@ -49,36 +47,8 @@ pub fn stale_parity(built: &Built, journal: &Journal) -> Result<Option<u64>, Sta
 /// # Errors
 /// As [`stale_parity`]; [`StackError::Ended`] once the run is to end.
 pub fn settle(built: &Built, journal: &Journal) -> Result<(), StackError> {
-    let whole = built.volumes.iter().filter(|volume| volume.lost().is_none());
-    whole
-        .into_iter()
-        .try_for_each(|volume| wait_until_whole(volume, journal.run()))
-}
-
-/// Waits until the copies of a volume are the same, and its parity is right.
-pub(super) fn wait_until_whole(volume: &Made, run: &Run) -> Result<(), StackError> {
-    let start = Instant::now();
-    while !volume.is_whole()? {
-        run.goes_on()?;
-        if start.elapsed() > RESYNC_LIMIT {
-            let late = io::Error::from(io::ErrorKind::TimedOut);
-            let cure = "write resync = \"assume\", or use smaller LUNs";
-            return Err(StackError::path("wait for the copies of", &volume.device(), late, cure));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// Whether all LUNs of an array hold all of it, and the kernel has nothing to put right. It does something only once it
-/// has begun: where it has to is in `resync_start`, and a LUN that is to be filled is lacking until then.
-fn has_all(kernel: Kernel<'_>, array: &Path) -> io::Result<bool> {
-    let from = kernel.of_array(array, "resync_start")?;
-    let lacks = kernel
-        .of_array(array, "degraded")?
-        .parse()
-        .is_ok_and(|luns: u32| luns > 0);
-    Ok(from == "none" && !lacks && kernel.action_of(array)? == "idle")
+    let mut whole = built.volumes.iter().filter(|volume| volume.lost().is_none());
+    whole.try_for_each(|volume| wait_until_whole(&volume.manager, &volume.uuid, &volume.device(), journal.run()))
 }
 
 /// Bytes of the stripes whose parity the kernel has found not to match.
@@ -97,39 +67,6 @@ impl Made {
             Manager::Md(_) => lost_of_array(mapped::here(), &self.uuid, &self.paths()),
         }
     }
-
-    /// Whether its copies are the same, and its parity is right.
-    fn is_whole(&self) -> Result<bool, StackError> {
-        match &self.manager {
-            Manager::Lvm(asked) if asked.layout == LvmLayout::Raid1 => {
-                let names = names_of(mapped::here(), &self.uuid).map_err(|e| self.not_seen(e))?;
-                Ok(lvm::status(&mirror(&names, &self.uuid))?.is_some_and(|status| status.is_in_step()))
-            }
-            Manager::Md(asked) if asked.level != MdLevel::Raid0 => {
-                let array = mapped::here().array_of(&self.uuid);
-                let has_all = array.and_then(|array| has_all(mapped::here(), &array));
-                has_all.map_err(|e| self.not_seen(e))
-            }
-            Manager::Lvm(_) | Manager::Md(_) => Ok(true),
-        }
-    }
-
-    fn not_seen(&self, why: io::Error) -> StackError {
-        StackError::path("look at", &self.device(), why, "see the kernel log (dmesg)")
-    }
-}
-
-/// The mappings of a group; none: it is not started.
-fn names_of(kernel: Kernel<'_>, uuid: &[u8; 16]) -> io::Result<Vec<String>> {
-    let mappings = kernel.mappings_of(&lvm::group(uuid))?;
-    Ok(mappings.into_iter().map(|mapping| mapping.name).collect())
-}
-
-/// The mapping that has the copies of a mirror: below a snapshot it has another name.
-fn mirror(names: &[String], uuid: &[u8; 16]) -> String {
-    let volume = lvm::mapping(uuid);
-    let origin = lvm::origin(&volume);
-    if names.contains(&origin) { origin } else { volume }
 }
 
 /// What a volume of LVM has lost: copies, or its snapshot, which the kernel drops where its room is full or its LUN has
@@ -193,7 +130,6 @@ pub(super) fn is_in_sync(state: &str) -> bool {
 mod tests {
     use super::*;
     use crate::volume::recorded::{Root, Scene, UUID};
-    use crate::volume::said::raid_status;
 
     fn laid_out(scene: &str) -> Root {
         Scene::of(scene).laid_out()
@@ -237,36 +173,6 @@ mod tests {
         root.put("sys/block/md127/md/degraded", "-1\n");
         assert_eq!(lost_of_array(root.kernel(), &UUID, &gone), None);
         assert_eq!(lost_of_array(root.kernel(), &[0xee; 16], &gone), None);
-    }
-
-    #[test]
-    fn an_array_rests_when_nothing_is_put_right_or_will_be() {
-        for (scene, rests) in [
-            ("md-raid1", true),
-            ("md-raid1-sync", false),
-            ("md-raid1-lost", false),
-            ("md-raid1-recover", false),
-            ("md-raid1-replace", false),
-            ("md-raid10", true),
-            ("md-raid10-sync", false),
-            ("md-raid5", true),
-            ("md-raid5-sync", false),
-            ("md-raid5-check", false),
-            ("md-raid5-mismatch", true),
-        ] {
-            let root = laid_out(scene);
-            let at_rest = has_all(root.kernel(), &root.array());
-            assert_eq!(at_rest.expect("the kernel says it"), rests, "{scene}");
-        }
-        // It has to begin at the first sector, and has not begun.
-        let root = laid_out("md-raid5");
-        root.put("sys/block/md127/md/resync_start", "0\n");
-        assert!(!has_all(root.kernel(), &root.array()).expect("the kernel says it"));
-        let plain = laid_out("md-raid0");
-        assert!(
-            has_all(plain.kernel(), &plain.array()).is_err(),
-            "it never puts anything right"
-        );
     }
 
     /// What `dmsetup status` said of a mapping in a scene.

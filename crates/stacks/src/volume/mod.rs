@@ -12,6 +12,7 @@ pub(crate) mod mapped;
 pub(crate) mod md;
 pub(crate) mod parts;
 pub mod said;
+mod whole;
 
 pub use exchange::{Exchange, Told, exchange};
 pub use health::{lost_members, settle, stale_parity};
@@ -133,7 +134,7 @@ impl Made {
             Manager::Md(asked) => asked.resync,
         };
         if resync == Resync::Wait {
-            health::wait_until_whole(self, run)?;
+            whole::wait_until_whole(&self.manager, &self.uuid, &self.device(), run)?;
         }
         Ok(tools)
     }
