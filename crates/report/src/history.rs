@@ -11,6 +11,7 @@ use crate::disclosed::Disclosed;
 use crate::distribution::Distribution;
 use crate::figures::Figure;
 use crate::grouped::distinct;
+use crate::limits::{BLOCKS_MAX, must_be_of_a_study};
 use crate::looked::looked;
 use crate::spent::timeline::{PhaseTime, Timeline};
 use ledger::{
@@ -48,6 +49,12 @@ pub(crate) struct Seen {
 impl Seen {
     pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
         self.measures.get(&measure).copied().filter(|value| value.is_finite())
+    }
+
+    /// Processor time of the host. Of several hosts one alone was observed, and the operations are those of all.
+    pub(crate) fn busy_ns(&self) -> Option<f64> {
+        let is_of_all = self.get(Measure::HostsClockBoundNs).is_none();
+        self.get(Measure::CpuBusyNs).filter(|_| is_of_all)
     }
 
     /// Sum of the measures that are there; `None` when none is.
@@ -170,6 +177,8 @@ pub(crate) struct Book {
     pub timeline: Timeline,
     /// By (block, stack): the last trial that ended.
     pub(crate) ran: BTreeMap<(u32, String), Ran>,
+    /// Trials that failed and were run again, in the order that they began.
+    pub failed_before: Vec<Ran>,
     /// Blocks begun.
     blocks: u32,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
@@ -190,44 +199,6 @@ pub(crate) struct Book {
 struct Blocks {
     all: Vec<u32>,
     of_phase: BTreeMap<String, Vec<u32>>,
-}
-
-/// No study makes more (room `plan` refuses it), and what is derived grows with their products.
-const STACKS_MAX: usize = 64;
-const PHASES_MAX: usize = 512;
-/// Blocks that were planned, and as many that were dropped; as many again in each extension.
-const BLOCKS_MAX: u32 = 128;
-/// Cells of the tables: a phase on a stack.
-const CELLS_MAX: usize = 4096;
-/// Runs of a phase, those that were begun again among them.
-const RUNS_MAX: usize = 50_000;
-/// Ranks that a launcher may start (room `hosts`).
-const HOSTS_MAX: usize = 4096;
-
-/// An error for a file that no run wrote.
-fn must_be_of_a_study(
-    ledger: &Ledger,
-    stacks: usize,
-    phases: usize,
-    blocks: (u32, u32),
-    runs: usize,
-    hosts: usize,
-) -> Result<(), LedgerError> {
-    let counted = [
-        (stacks, STACKS_MAX, "stacks"),
-        (phases, PHASES_MAX, "phases"),
-        (stacks.saturating_mul(phases), CELLS_MAX, "phases on stacks"),
-        (blocks.0 as usize, blocks.1 as usize, "blocks"),
-        (runs, RUNS_MAX, "runs of phases"),
-        (hosts, HOSTS_MAX, "hosts"),
-    ];
-    match counted.into_iter().find(|(found, most, _)| found > most) {
-        None => Ok(()),
-        Some((found, most, what)) => Err(LedgerError::Damaged {
-            path: ledger.path().into(),
-            detail: format!("it holds {found} {what}, and no study has more than {most}"),
-        }),
-    }
 }
 
 impl Book {
@@ -255,7 +226,7 @@ impl Book {
         for (id, (trial, _)) in &seen {
             of_trial.entry(*trial).or_default().push(*id);
         }
-        let mut ran = BTreeMap::new();
+        let (mut ran, mut failed_before) = (BTreeMap::new(), Vec::new());
         for trial in trials {
             if matches!(trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
                 continue;
@@ -267,7 +238,8 @@ impl Book {
                 .map(|(_, phase)| (phase.run.name.clone(), phase))
                 .collect();
             // Trials come in the order they began, so the last of them stays.
-            ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
+            let earlier = ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
+            failed_before.extend(earlier.filter(|ran: &Ran| matches!(ran.trial.status, TrialStatus::Failed(_))));
         }
         Ok(Book {
             study,
@@ -289,6 +261,7 @@ impl Book {
             places: places(heads.values()),
             phases: heads.into_values().collect(),
             ran,
+            failed_before,
             against: OnceCell::new(),
             first_full: RefCell::default(),
             unfit: OnceCell::new(),
@@ -315,6 +288,7 @@ impl Book {
             seal: ledger::Seal::None,
             timeline: Timeline::default(),
             ran: BTreeMap::new(),
+            failed_before: Vec::new(),
             blocks: 0,
             of_stack: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -436,6 +410,13 @@ impl Book {
     /// The same without the blocks, in their order.
     pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = &'a Seen> {
         self.by_block(stack, phase).map(|(_, seen)| seen)
+    }
+
+    /// The same with those of trials that failed and were run again: what was lost in one is lost.
+    pub(crate) fn ever<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = &'a Seen> {
+        let before = self.failed_before.iter().filter(move |ran| ran.trial.stack == stack);
+        self.seen(stack, phase)
+            .chain(before.filter_map(move |ran| ran.phases.get(phase)))
     }
 
     /// Runs that came through, those among them that do not count too.

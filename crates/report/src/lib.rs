@@ -34,6 +34,7 @@ mod history;
 mod hosts;
 mod imported;
 mod leading;
+mod limits;
 mod looked;
 mod now;
 mod phase_kind;

@@ -158,7 +158,7 @@ fn a_single_stack_has_its_answer_too() {
     assert!(
         analysis
             .sentence
-            .starts_with("Ratio of aged scan to fresh scan: btrfs 0.50 (")
+            .starts_with("Rate of aged scan over that of fresh scan (above 1 is better): btrfs 0.50 (")
             && analysis.sentence.ends_with("any slowdown within a trial included."),
         "{}",
         analysis.sentence

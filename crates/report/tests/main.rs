@@ -16,6 +16,7 @@ mod chromium;
 mod compare;
 mod cost;
 mod databases;
+mod failed_before;
 mod fixture;
 mod forms;
 mod hosts;

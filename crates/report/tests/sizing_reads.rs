@@ -94,6 +94,7 @@ fn scans_are_weighed_by_their_bytes_too() {
         (Measure::EngineMultiblockReads, requests),
         (Measure::EngineMultiblockBytes, scanned),
         (Measure::EngineReadBytes, all),
+        (Measure::NearReadBytes, all),
         (Measure::LowReadBytes, all),
     ]);
     let found = one(&scene, load(40_000.0, None));

@@ -52,7 +52,7 @@ pub struct Kept {
 impl Kept {
     /// Nothing where no power was cut and nothing killed.
     pub(crate) fn of(book: &Book, stack: &str, head: &PhaseHead) -> Option<Kept> {
-        let runs: Vec<&Seen> = book.seen(stack, &head.name).collect();
+        let runs: Vec<&Seen> = book.ever(stack, &head.name).collect();
         let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
         let of_files = runs.iter().any(|run| run.get(Measure::CutsNames).is_some());
         let of_database = |measure| (!of_files).then(|| sum(measure));

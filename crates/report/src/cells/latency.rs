@@ -5,10 +5,11 @@
 //! stamp (service or response) left unsaid.
 
 use crate::distribution::Said;
-use crate::figures::Figure;
+use crate::figures::{Figure, over};
+use crate::format::percent;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{LedgerError, Stamp, add_histogram};
+use ledger::{LedgerError, Measure, Stamp, add_histogram};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -89,25 +90,50 @@ pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<
     Ok(sum.filter(|sum| !sum.is_empty()))
 }
 
-/// p99 of response over all classes of one run of a phase, in nanoseconds.
+/// p99 of response over all classes of one run of a phase, in nanoseconds. What fell due and was never sent took longer
+/// than all that ended; `None` where it is more than 1 %.
 pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
     if let Some(known) = seen.response_p99_ns.get() {
         return Ok(known);
     }
+    let unsent = seen.get(Measure::EngineUnsent).unwrap_or(0.0);
     let mut rows = seen.of_stamp(Stamp::Response);
     let found = match (rows.next(), rows.next()) {
-        (Some(only), None) => only.said()?,
+        (Some(only), None) if unsent <= 0.0 => only.said()?.map(|said| said.p99_ns as f64),
         _ => {
             let mut whole: Option<Histogram<u64>> = None;
             for row in seen.of_stamp(Stamp::Response) {
                 add_histogram(&mut whole, row.kept()?, &row.class)?;
             }
-            whole.as_ref().and_then(Said::of)
+            whole.and_then(|whole| p99_with_unsent(&whole, unsent))
         }
     };
-    let found = found.map(|said| said.p99_ns as f64);
     seen.response_p99_ns.set(Some(found));
     Ok(found)
+}
+
+/// From this share on of what fell due, a p99 without what was never sent says nothing.
+const UNSENT_MAX: f64 = 0.01;
+
+fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
+    let quantile = 0.99 * (1.0 + unsent / ended.len() as f64);
+    (quantile <= 1.0).then(|| ended.value_at_quantile(quantile) as f64)
+}
+
+/// Why phases whose figure is a p99 are not ranked on a stack: too much of what fell due was never sent.
+pub(crate) fn unsent_objection(seen: &[&Seen]) -> Option<String> {
+    let share = |run: &&&Seen| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue));
+    let shares: Vec<f64> = seen
+        .iter()
+        .filter_map(|run| share(&run))
+        .filter(|share| *share > UNSENT_MAX)
+        .collect();
+    let most = shares.iter().copied().reduce(f64::max)?;
+    let (blocks, of) = (shares.len(), seen.len());
+    Some(format!(
+        "up to {} of what fell due was never sent, in {blocks} of {of} blocks: its p99 is not known",
+        percent(most)
+    ))
 }
 
 /// p99 of service of one class of one run of a phase, in nanoseconds.

@@ -203,7 +203,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         primary.push(Metric::of(phase.kind).value(run)?);
     }
     let all: Vec<&Seen> = book.seen(stack, &phase.name).collect();
-    let busy_us = |run: &Seen| run.get(Measure::CpuBusyNs).map(|ns| ns / 1e3);
+    let busy_us = |run: &Seen| run.busy_ns().map(|ns| ns / 1e3);
     Ok(Some(Cell {
         stack: stack.into(),
         blocks: runs.len() as u32,

@@ -30,7 +30,7 @@ const READS: &str = "reads";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The lowest visible device moved at least 0.9 of them.
+    /// The devices, nearest and lowest, moved at least 0.9 of them.
     Device,
     /// Between the two.
     Mixed,
@@ -88,6 +88,9 @@ pub struct Direction {
     pub near_bytes: Option<f64>,
     /// Bytes the lowest visible devices moved.
     pub low_bytes: Option<f64>,
+    /// The smaller of the two: what the label is of. An array or a snapshot between them reads and writes by itself,
+    /// which nobody asked. Those of the lowest where the nearest count nothing.
+    pub passed_bytes: Option<f64>,
     /// Bytes among them of temporary files, where these have LUNs of their own.
     pub temporary_bytes: Option<f64>,
 }
@@ -133,11 +136,17 @@ impl Provenance {
         let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
         let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
         let missed_most = crate::figures::over(fetched, requests).unwrap_or(f64::INFINITY);
+        // What an array or a snapshot below reads or writes by itself was asked by nobody.
+        let counts = total(&[Measure::NearReadBytes, Measure::NearWriteBytes]).is_some_and(|bytes| bytes > 0.0);
+        let passed = |low: Option<f64>, near: Option<f64>| match near.filter(|_| counts) {
+            Some(near) => low.map(|low| low.min(near)),
+            None => low,
+        };
         let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| {
             // A part of the runs says nothing of all.
             let apart = total(&[apart]).filter(|_| seen.iter().all(|run| run.get(apart).is_some()));
             let (origin, temporary) = match asked {
-                Some(asked) => beside.label(apart, low, |low| {
+                Some(asked) => beside.label(apart, passed(low, near), |low| {
                     let expected = asked / squeezed;
                     match label(asked, expected, floor, low.map(|low| low.min(expected * missed_most))) {
                         Origin::Unknown => unseen,
@@ -153,6 +162,7 @@ impl Provenance {
                 asked_bytes: asked.unwrap_or(0.0),
                 near_bytes: near,
                 low_bytes: low,
+                passed_bytes: passed(low, near),
                 temporary_bytes: apart.filter(|_| temporary == TemporaryFiles::Apart),
             }
         };
@@ -288,10 +298,10 @@ pub(crate) fn unseen(book: &Book, stack: &str, seen: &[&Seen]) -> Origin {
 }
 
 impl Direction {
-    /// Share of what was asked that the lowest devices moved, without what is known to be of temporary files.
+    /// Share of what was asked that passed the devices, without what is known to be of temporary files.
     pub(crate) fn share(&self) -> Option<f64> {
         let temporary = self.temporary_bytes.unwrap_or(0.0);
-        self.low_bytes
+        self.passed_bytes
             .filter(|_| self.asked_bytes > 0.0)
             .map(|low| (low - temporary).max(0.0) / self.asked_bytes)
     }
@@ -426,6 +436,7 @@ mod tests {
             asked_bytes: 100e6,
             near_bytes: None,
             low_bytes: Some(100e6),
+            passed_bytes: Some(100e6),
             temporary_bytes: None,
         };
         let of = |reads, writes| Provenance {

@@ -9,7 +9,6 @@ use super::pairs::Pair;
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead, Seen};
 use crate::looked::looked;
-use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
 use ledger::{PhaseStatus, TrialStatus};
 use schemars::JsonSchema;
@@ -161,7 +160,7 @@ pub(crate) fn of_block(book: &Book, block: u32, members: &Members<'_>, drops: &m
             let name = head.name.as_str();
             let reason = match ran.phases.get(name) {
                 // A result of the stack, for which it is not ranked from there on; no reason to drop the others'.
-                Some(seen) if ran_out::is_full(seen) => None,
+                Some(seen) if ran_out::is_full(seen) || refusals::is_past_limit(seen) => None,
                 // What is not ranked (ageing, say) still shapes what comes after it.
                 Some(seen) if seen.run.ranked && !compared.contains(name) => None,
                 Some(seen) => objection(seen, stack),
@@ -169,7 +168,7 @@ pub(crate) fn of_block(book: &Book, block: u32, members: &Members<'_>, drops: &m
                 None => None,
             };
             let Some(reason) = reason else { continue };
-            let spoils = may_write(book, head);
+            let spoils = refusals::may_write(book, head);
             let hit = &book.phases[place..if spoils { spoilt_from } else { place + 1 }];
             for head in hit.iter().filter(|head| members.phases.contains(head.name.as_str())) {
                 drops.add(block, Some(&head.name), &reason);
@@ -193,14 +192,4 @@ fn objection(seen: &Seen, stack: &str) -> Option<String> {
         PhaseStatus::Invalid(reason) => Some(format!("{name} on {stack} is invalid: {reason}")),
         PhaseStatus::Failed(reason) => Some(format!("{name} on {stack} failed: {reason}")),
     }
-}
-
-/// Whether a phase may leave the data otherwise than it found them, as the study says; where it does not say, it may.
-fn may_write(book: &Book, head: &PhaseHead) -> bool {
-    let kind = kind_row(head.kind);
-    let only_reads = |key| {
-        let said = book.setting(&format!("phase.{}.{key}", head.name));
-        said.is_some_and(|amount| amount.trim() == "0")
-    };
-    kind.may_write && !kind.writes_by.is_some_and(only_reads)
 }

@@ -10,7 +10,7 @@ use crate::cells::latency::service_p99;
 use crate::cells::metric::Metric;
 use crate::figures::{finite, over};
 use crate::history::{Book, Seen};
-use ledger::{LedgerError, Measure, Stamp};
+use ledger::{LedgerError, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Orientation;
@@ -129,8 +129,9 @@ enum Quantity {
 /// Those that mean something for a phase of this metric.
 fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
     let mut found = match metric {
+        // A faster stack has more and higher points: the totals of two ramps are not of one work.
+        Metric::OperationsPerSecondAtLimit => return Vec::new(),
         Metric::OperationsPerSecond
-        | Metric::OperationsPerSecondAtLimit
         | Metric::NewOrdersPerMinute
         | Metric::ResponseNsP99
         | Metric::GeometricMeanSeconds => {
@@ -160,7 +161,7 @@ impl Quantity {
 
     fn value(&self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
         let (moved, asked) = (seen.moved_bytes(), seen.all_asked_bytes());
-        let busy = seen.get(Measure::CpuBusyNs);
+        let busy = seen.busy_ns();
         Ok(match self {
             Quantity::CpuPerOperation => over(busy, seen.operations()),
             Quantity::CpuPerByteAsked => over(busy, asked),

@@ -3,6 +3,8 @@
 //! Takes the gathered file, gives pairs and what is not ranked. All of it is judged on provenance, layers and status
 //! alone, before any ratio is computed. Prevents: a stack left out because its number was unwelcome.
 
+use crate::cells::latency::unsent_objection;
+use crate::cells::metric::Metric;
 use crate::cells::provenance::{Provenance, cached_counts, unseen};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
@@ -182,7 +184,14 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     if let Some(lost) = refusals::of_phase(book, stack, &phase.name) {
         return Some(lost);
     }
+    if let Some(late) = refusals::past_limit(book, stack, phase) {
+        return Some(late);
+    }
     let seen = book.valid(stack, &phase.name);
+    let of_p99 = Metric::of(phase.kind) == Metric::ResponseNsP99;
+    if let Some(unsent) = unsent_objection(&seen).filter(|_| of_p99) {
+        return Some(unsent);
+    }
     // A distribution that can't be read fails the report where its cell is made.
     let all: Vec<_> = book.seen(stack, &phase.name).collect();
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();

@@ -6,7 +6,7 @@
 
 use crate::format::whole;
 use crate::format::{nanoseconds, percent};
-use crate::history::{Book, Refused, Seen};
+use crate::history::{Book, PhaseHead, Refused, Seen};
 use crate::phase_kind::{EndedBy, kind_row};
 use ledger::{Measure, Seal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,16 +53,16 @@ pub(crate) fn bad_pages(seen: &Seen) -> Option<f64> {
     seen.get(Measure::EnginePagesBad)
 }
 
-/// Why a phase is not ranked on a stack: in one of its runs, counted or not, something was lost.
+/// Why a phase is not ranked on a stack: in one of its runs, counted or not or run again, something was lost.
 pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> {
     let worst = |of: fn(&Seen) -> Option<f64>| {
-        let most = book.seen(stack, phase).filter_map(of).fold(0.0, f64::max);
+        let most = book.ever(stack, phase).filter_map(of).fold(0.0, f64::max);
         (most > 0.0).then_some(most)
     };
     if let Some(pages) = worst(bad_pages) {
         return Some(format!("it lost data: {} pages came back wrong", whole(pages)));
     }
-    let any = |is: fn(&Seen) -> bool| book.seen(stack, phase).any(is);
+    let any = |is: fn(&Seen) -> bool| book.ever(stack, phase).any(is);
     if any(Seen::has_wrong_answer) {
         return Some("it gave a wrong answer: data loss".to_string());
     }
@@ -70,11 +70,40 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
         return Some("it lost data: a table does not hold what was written".to_string());
     }
     let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
-    let seen = book.seen(stack, phase).find(|seen| losing(seen))?;
+    let seen = book.ever(stack, phase).find(|seen| losing(seen))?;
     Some(match kind_row(seen.run.kind).ended_by {
         Some(EndedBy::Kill) => "it lost data in a kill".to_string(),
         Some(EndedBy::PowerCut) | None => "it lost data in a power cut".to_string(),
     })
+}
+
+/// Whether one of its questions ran past its limit.
+pub(crate) fn is_past_limit(seen: &Seen) -> bool {
+    seen.questions.as_ref().is_some_and(|asked| asked.past_limit.is_some())
+}
+
+/// Why a phase is not ranked on a stack whose questions ran past their limit: to leave such runs out would leave out
+/// the slowest. Where the phase may write, those behind it in the trial are not the same work either.
+pub(crate) fn past_limit(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
+    let is_hit = |head: &&PhaseHead| book.seen(stack, &head.name).any(is_past_limit);
+    let first = book.phases.iter().find(is_hit)?;
+    if first.name == phase.name || is_hit(&phase) {
+        let runs = || book.seen(stack, &phase.name);
+        let (past, all) = (runs().filter(|seen| is_past_limit(seen)).count(), runs().count());
+        return Some(format!("a question ran past its limit in {past} of {all} blocks"));
+    }
+    let later = book.place(&phase.name) > book.place(&first.name);
+    (later && may_write(book, first)).then(|| format!("a question of {} ran past its limit before", first.name))
+}
+
+/// Whether a phase may leave the data otherwise than it found them, as the study says; where it does not say, it may.
+pub(crate) fn may_write(book: &Book, head: &PhaseHead) -> bool {
+    let kind = kind_row(head.kind);
+    let only_reads = |key| {
+        let said = book.setting(&format!("phase.{}.{key}", head.name));
+        said.is_some_and(|amount| amount.trim() == "0")
+    };
+    kind.may_write && !kind.writes_by.is_some_and(only_reads)
 }
 
 /// Why a run does not count though it came through: the host slept meanwhile, or was mostly another's.

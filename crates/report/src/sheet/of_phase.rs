@@ -117,7 +117,7 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "share of due operations that were never sent. No line for a ramp: its table has it for each point",
             threshold: "",
             beyond: "",
-            why: "those that got through waited in an endless queue",
+            why: "the stack cannot do that rate: its latency is that of a queue that grows, and its p99 is not ranked",
         }),
         traps: &["more is due than the device can do"],
     },

@@ -152,6 +152,20 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["a block that was left out"],
     },
     Rule {
+        subject: "failed trials",
+        bound: Bound::Words("none that was run again"),
+        beyond: Status::Suspect,
+        advice: "a stack that fails now and then is a result: the figures are those of the tries that came through",
+        take: Take::Study(whole::run_again),
+        document: Some(Document {
+            figure: "trials that failed, and that `--resume` ran again",
+            threshold: "none",
+            beyond: "",
+            why: "only the last try is in the figures; what an earlier one lost counts as data loss all the same",
+        }),
+        traps: &["a_loss_in_a_trial_that_was_run_again_stays_a_loss"],
+    },
+    Rule {
         subject: "what few blocks hide",
         bound: Bound::Words(
             "a correlation of 0.5, slow runs in half of the blocks and a change by a tenth would be seen",

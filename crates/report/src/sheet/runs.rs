@@ -45,7 +45,7 @@ pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
 
 /// Runs in which a database gave a wrong answer or lost rows of a table, and those of which nobody can know.
 pub(crate) fn wrong_answers(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    let count = |is: fn(&Seen) -> bool| book.seen(stack, &head.name).filter(|seen| is(seen)).count();
+    let count = |is: fn(&Seen) -> bool| book.ever(stack, &head.name).filter(|seen| is(seen)).count();
     let asked = count(|seen| seen.questions.is_some());
     let wrong = count(Seen::has_wrong_answer);
     let changed = count(Seen::has_wrong_table);
@@ -77,7 +77,7 @@ pub(crate) fn wrong_answers(book: &Book, stack: &str, head: &PhaseHead) -> Vec<T
 
 /// Of every run: one that met a bad page did not come through, and is in no figure.
 pub(crate) fn bad_pages(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    let runs = || book.seen(stack, &head.name);
+    let runs = || book.ever(stack, &head.name);
     let bad = Figure::of(runs().map(refusals::bad_pages));
     // Where the engine's own cache served all, nothing was read back.
     let nothing_read = || runs().all(|seen| seen.get(Measure::EnginePagesVerified) == Some(0.0));

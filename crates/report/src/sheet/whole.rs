@@ -11,7 +11,7 @@ use crate::format::{percent, ratio};
 use crate::history::Book;
 use crate::ranking::drops;
 use crate::ranking::own_blocks::BlockDoubt;
-use ledger::{FactName, Scope, Stack};
+use ledger::{FactName, Scope, Stack, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With this correlation hidden, a verdict of twelve blocks errs in a quarter of studies or more.
@@ -85,6 +85,20 @@ pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
         _ => Status::Suspect,
     };
     (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped{where_from}")))
+}
+
+/// Trials that failed, and whose figures are those of another try.
+pub(crate) fn run_again(book: &Book, _: &Analysis) -> Option<Taken> {
+    let first = book.failed_before.first()?;
+    let TrialStatus::Failed(reason) = &first.trial.status else {
+        return None;
+    };
+    let (stack, block) = (&first.trial.stack, first.trial.block);
+    let said = match book.failed_before.len() {
+        1 => format!("{stack} failed in block {block} and ran it again: {reason}"),
+        all => format!("{all} trials failed and ran again; the first is {stack} in block {block}: {reason}"),
+    };
+    Some(Taken::broken(said))
 }
 
 /// How often chance does as much, in words.

@@ -188,7 +188,13 @@ impl<'a> Group<'a> {
             (false, 1) => (taken_or_none(&sound, &all), format!("{members} are equivalent")),
             (false, _) => (taken_or_none(&sound, &all), alike),
         };
-        let said = format!("{take}: {alike} within {margin} in {}", self.phases());
+        let phases = distinct(self.all.iter().map(|one| one.phase.as_str())).len();
+        let of = |stack: &str| self.all.iter().filter(|one| one.stack == stack).count();
+        let limit = match self.stacks.iter().all(|stack| of(stack) == phases) {
+            true => "",
+            false => ", where each is ranked",
+        };
+        let said = format!("{take}: {alike} within {margin} in {}{limit}", self.phases());
         let pairs = if apart { Vec::new() } else { self.pairs() };
         let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
         if apart {

@@ -45,6 +45,11 @@ pub(crate) fn contrasted(contrasts: &[Contrast], margin: f64) -> Option<String> 
     ))
 }
 
+fn capitalised(words: &str) -> String {
+    let (first, rest) = words.split_at(words.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
 /// The change on stacks that nothing is compared with: a figure, with what is in it.
 pub(crate) fn changed(changes: &[Change]) -> Option<String> {
     let far = |one: &&Change| one.ratio.ln().abs();
@@ -55,7 +60,8 @@ pub(crate) fn changed(changes: &[Change]) -> Option<String> {
         .map(|one| format!("{} {}", one.stack, one.with_interval()))
         .collect();
     Some(format!(
-        "Ratio of {} to {}: {}, any slowdown within a trial included",
+        "{} of {} over that of {} (above 1 is better): {}, any slowdown within a trial included",
+        capitalised(furthest.metric.noun()),
         furthest.phase,
         furthest.against,
         said.join(", ")

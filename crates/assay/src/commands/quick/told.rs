@@ -13,7 +13,12 @@ pub(super) fn told(file: &Path, kept: bool) -> Option<Vec<String>> {
     let analysis = Analysis::of(&ledger).ok()?;
     let (comparisons, blocks) = (&analysis.comparisons, analysis.study.blocks_begun);
     let more = more(comparisons, kept).iter().map(|line| (*line).to_string());
-    Some([words(comparisons, blocks)?].into_iter().chain(more).collect())
+    Some(
+        [words(comparisons, blocks, analysis.study.margin)?]
+            .into_iter()
+            .chain(more)
+            .collect(),
+    )
 }
 
 fn is_open(one: &Comparison) -> bool {
@@ -34,8 +39,8 @@ fn more(comparisons: &[Comparison], kept: bool) -> &'static [&'static str] {
     }
 }
 
-/// `blocks`: those that were run.
-fn words(comparisons: &[Comparison], blocks: u32) -> Option<String> {
+/// `blocks`: those that were run. `margin`: as a share.
+fn words(comparisons: &[Comparison], blocks: u32, margin: f64) -> Option<String> {
     let of = comparisons.len();
     let decided = of - comparisons.iter().filter(|one| is_open(one)).count();
     let widths = comparisons
@@ -63,9 +68,12 @@ fn words(comparisons: &[Comparison], blocks: u32) -> Option<String> {
         (_, Some((width, one))) => {
             let mut said = format!(
                 "{found}. This run could detect differences above {:.0} % (widest interval: {}).",
-                (width * 100.0).max(1.0),
+                (width.max(margin) * 100.0).max(1.0),
                 of_what(one)
             );
+            if width < margin {
+                said += &format!(" Smaller ones count as equal: the margin is {:.0} %.", margin * 100.0);
+            }
             if !without.is_empty() {
                 said += &format!(
                     " It could detect none of {}: there is no interval.",
@@ -105,27 +113,37 @@ mod tests {
         }
     }
 
+    fn alone_of(low: f64, high: f64) -> Comparison {
+        comparison(Verdict::Equivalent, Some((low, high)))
+    }
+
     #[test]
     fn the_widest_interval_says_what_could_be_detected() {
         let narrow = comparison(Verdict::Equivalent, Some((0.99, 1.01)));
         let wide = comparison(Verdict::NotEnoughData, Some((1.0 / 1.12, 1.12)));
-        let said = words(&[narrow.clone(), wide], 8).expect("there are comparisons");
+        let said = words(&[narrow.clone(), wide], 8, 0.01).expect("there are comparisons");
         assert!(said.starts_with("1 of 2") && said.contains("above 12 %"), "{said}");
         let open = comparison(Verdict::NotEnoughData, None);
-        let none = words(std::slice::from_ref(&open), 3).expect("there is one");
+        let none = words(std::slice::from_ref(&open), 3, 0.01).expect("there is one");
         assert!(none.contains("fewer than four blocks"), "{none}");
-        let none = words(std::slice::from_ref(&open), 12).expect("there is one");
+        let none = words(std::slice::from_ref(&open), 12, 0.01).expect("there is one");
         assert!(
             none.starts_with("The comparison is undecided: ") && none.contains("four of 12 blocks count"),
             "{none}"
         );
-        let alone = words(std::slice::from_ref(&narrow), 8).expect("there is one");
+        let alone = words(std::slice::from_ref(&narrow), 8, 0.01).expect("there is one");
         assert!(alone.starts_with("The comparison is decided. "), "{alone}");
-        let none = words(&[open.clone(), open.clone()], 12).expect("there are two");
+        // Inside the margin all are equal by design.
+        let by_margin = words(std::slice::from_ref(&alone_of(0.97, 1.03)), 8, 0.1).expect("there is one");
+        assert!(
+            by_margin.contains("differences above 10 %") && by_margin.ends_with("the margin is 10 %."),
+            "{by_margin}"
+        );
+        let none = words(&[open.clone(), open.clone()], 12, 0.01).expect("there are two");
         assert!(none.starts_with("None of 2 comparisons is decided: "), "{none}");
-        let part = words(&[narrow, open], 8).expect("there are two");
+        let part = words(&[narrow, open], 8, 0.01).expect("there are two");
         assert!(part.contains("none of xfs in update: there is no interval"), "{part}");
-        assert_eq!(words(&[], 8), None);
+        assert_eq!(words(&[], 8, 0.01), None);
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! What went wrong in a run stays in the report, whatever came after it: a trial that was run again, a question past its
+//! limit, operations that were never sent.
+//!
+//! Prevents: a stack that is ranked by the tries that came through, and a p99 of what was answered alone.
+
+use crate::fixture::{actor, scene};
+use ledger::{Measure, PhaseKind};
+use report::{Analysis, Check, Status, Verdict};
+
+fn line<'a>(analysis: &'a Analysis, subject: &str, stack: Option<&str>) -> Option<&'a Check> {
+    let mut all = analysis.checks.iter();
+    all.find(|one| one.subject == subject && one.stack.as_deref() == stack && one.status != Status::Valid)
+}
+
+fn unranked(analysis: &Analysis, phase: &str) -> String {
+    let mut all = analysis.unranked.iter();
+    let found = all.find(|one| one.phase.as_deref() == Some(phase));
+    found.map_or_else(String::new, |one| one.reason.clone())
+}
+
+#[test]
+fn a_loss_in_a_trial_that_was_run_again_stays_a_loss() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+    let whole = scene.film().analysis();
+    assert!(line(&whole, "failed trials", None).is_none());
+    scene.failed_first = Some((2, "btrfs".into(), Measure::EnginePagesBad, 1.0));
+    let analysis = scene.film().analysis();
+    let lost = line(&analysis, "data loss", Some("btrfs")).expect("one page came back wrong");
+    assert_eq!(lost.status, Status::Invalid);
+    assert!(unranked(&analysis, "50 % update").contains("it lost data"));
+    let again = line(&analysis, "failed trials", None).expect("the trial failed");
+    assert!(
+        again.status == Status::Suspect && again.figure.contains("btrfs failed in block 2"),
+        "{again:?}"
+    );
+    // The try that came through is in the figures, and no block is dropped.
+    assert!(analysis.dropped.is_empty());
+}
+
+#[test]
+fn a_question_past_its_limit_shuts_its_stack_out_and_drops_no_block() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 1.0), actor("xfs", 1.0)]);
+    scene.phases = vec![(PhaseKind::Tpch, "questions".into()), (PhaseKind::Scan, "scan".into())];
+    scene.extra = vec![(Measure::DatabaseTempBytes, 0.0)];
+    scene.past_limit = |block, stack| block == 1 && stack == "btrfs";
+    let analysis = scene.film().analysis();
+    assert!(
+        unranked(&analysis, "questions").contains("a question ran past its limit in 1 of 4 blocks"),
+        "{:?}",
+        analysis.unranked
+    );
+    assert!(analysis.dropped.is_empty(), "{:?}", analysis.dropped);
+    let others = analysis.comparisons.iter().filter(|one| one.phase == "questions");
+    assert_eq!(others.map(|one| one.stack.as_str()).collect::<Vec<_>>(), ["xfs"]);
+}
+
+/// Below ext4 on RAID 5 the array reads old data and parity for each small write.
+#[test]
+fn what_an_array_reads_by_itself_is_no_read_of_the_database() {
+    let of_reads = |near: f64| {
+        let gib = 1024.0 * 1024.0 * 1024.0;
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("raid5", 0.8)]);
+        let of = |measure, bytes: f64| ("raid5".to_string(), measure, bytes * gib);
+        scene.extra_of = vec![
+            of(Measure::EngineReadBytes, 1.0),
+            of(Measure::NearReadBytes, near),
+            of(Measure::NearWriteBytes, 9.0),
+            of(Measure::LowReadBytes, 3.0),
+            of(Measure::LowWriteBytes, 12.0),
+        ];
+        unranked(&scene.film().analysis(), "50 % update")
+    };
+    assert!(of_reads(0.02).contains("its reads were served by a cache (the device moved 2 %"));
+    assert_eq!(of_reads(1.0), "");
+}
+
+#[test]
+fn a_p99_counts_what_was_never_sent() {
+    let with_unsent = |unsent: f64| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 2.0)]);
+        scene.phases = vec![(PhaseKind::Open, "due".into())];
+        scene.extra_of = vec![
+            ("btrfs".into(), Measure::EngineUnsent, unsent),
+            ("btrfs".into(), Measure::EngineDue, 2000.0),
+        ];
+        scene.film().analysis()
+    };
+    let ratio = |analysis: &Analysis| {
+        let found = analysis.comparisons.first().expect("both are ranked");
+        (found.verdict, found.ratio.expect("a ratio"))
+    };
+    let (verdict, all_sent) = ratio(&with_unsent(0.0));
+    assert_eq!(verdict, Verdict::Better);
+    let (_, few_unsent) = ratio(&with_unsent(19.0));
+    assert!(few_unsent < all_sent, "{few_unsent}, {all_sent} where all was sent");
+    let many = with_unsent(200.0);
+    assert!(many.comparisons.is_empty(), "{:?}", many.comparisons);
+    let said = unranked(&many, "due");
+    assert!(said.contains("10 % of what fell due was never sent"), "{said}");
+}
