@@ -3,6 +3,8 @@
 //! Takes the dashes and the titles; gives cells of a row by count where the count fits, else by place. Prevents: a
 //! blank cell that shifts all cells behind it by one.
 
+use crate::figure::cut;
+
 /// Where the columns are, and what they are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Columns {
@@ -64,7 +66,9 @@ impl Columns {
         for line in above {
             for (from, to, word) in words(line) {
                 if let Some(index) = columns.nearest(from, to) {
-                    columns.titles[index].push_str(&word.to_lowercase());
+                    let title = &mut columns.titles[index];
+                    title.push_str(&word.to_lowercase());
+                    title.truncate(cut(title).len());
                 }
             }
         }

@@ -191,6 +191,18 @@ impl Notes {
     }
 }
 
+/// Longest name of a device, tablespace, event or column that is read, in bytes.
+pub(crate) const NAME_BYTES_MAX: usize = 200;
+
+/// A name, cut where it is longer.
+pub(crate) fn cut(name: &str) -> &str {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
 /// A piece of a line for a note: short, without characters that act on a terminal.
 pub(crate) fn excerpt(line: &str) -> String {
     let mut out: String = line

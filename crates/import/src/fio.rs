@@ -15,6 +15,7 @@ use serde_json::Value;
 const JOBS_MAX: usize = 10_000;
 
 pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
+    crate::json::bounded(text)?;
     let (start, document) = document(text)?;
     let wrong = |detail: &str| ImportError::Json {
         line: line_of(text, start),

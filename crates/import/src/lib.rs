@@ -17,6 +17,7 @@ mod figure;
 mod fio;
 mod fio_lines;
 mod format;
+mod json;
 mod lines;
 mod linux;
 mod number;
@@ -58,7 +59,12 @@ pub fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
         Format::Pgbench => benches::pgbench::read(text),
         Format::Hammerdb => benches::hammerdb::read(text),
         Format::Sysbench => benches::sysbench::read(text),
-    }?;
+    }
+    .map_err(|error| match error {
+        // A reader counts rows or names; the message speaks of bytes.
+        ImportError::TooLarge { .. } => ImportError::TooLarge { bytes: text.len() },
+        other => other,
+    })?;
     if imported
         .reports
         .iter()

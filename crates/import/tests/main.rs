@@ -8,6 +8,7 @@
 
 mod any_text;
 mod layouts;
+mod limits;
 mod reports;
 mod seeds;
 mod tools;

@@ -21,6 +21,9 @@ const OTHERS: [&str; 7] = [
     "user I/O wait time",
 ];
 
+/// Most rows: a report has some dozens of those taken.
+const ROWS_MAX: usize = 20_000;
+
 #[derive(Default)]
 pub(crate) struct Statistics {
     figures: Vec<Figure>,
@@ -117,6 +120,9 @@ impl Statistics {
                 );
             }
             return Ok(());
+        }
+        if self.seen.len() >= ROWS_MAX {
+            return Err(ImportError::TooLarge { bytes: ROWS_MAX });
         }
         self.seen.insert(name.into(), numbers[0].into());
         let units = units(name);

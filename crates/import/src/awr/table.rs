@@ -6,7 +6,7 @@
 
 use super::kind::Kind;
 use crate::error::ImportError;
-use crate::figure::{Figure, Notes, excerpt};
+use crate::figure::{Figure, NAME_BYTES_MAX, Notes, excerpt};
 use crate::number::{Printed, printed};
 use std::collections::BTreeSet;
 
@@ -164,7 +164,7 @@ impl Rows {
         let name = name.trim_end_matches(':');
         let line = cells.first().map_or(0, |cell| cell.1);
         let skipped = matches!(kind, Kind::Foreground | Kind::Background | Kind::Waits) && !is_storage(name);
-        if name.is_empty() || name.len() > 200 || skipped {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || skipped {
             return Ok(());
         }
         if self.seen.len() >= ROWS_MAX {

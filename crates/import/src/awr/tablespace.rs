@@ -7,9 +7,10 @@
 
 use crate::columns::{Columns, is_dashes};
 use crate::error::ImportError;
-use crate::figure::{Fact, Figure, Notes, Quantity, excerpt};
+use crate::figure::{Fact, Figure, NAME_BYTES_MAX, Notes, Quantity, excerpt};
 use crate::lines::Line;
 use crate::number::{Printed, printed};
+use std::collections::BTreeSet;
 
 /// Title of the column with the pluggable database.
 pub(crate) const PDB: &str = "pdbname";
@@ -29,6 +30,8 @@ pub(crate) struct Tablespaces<'t> {
     was_apart: bool,
     name: Option<(&'t str, u32)>,
     spaces: Vec<Space>,
+    /// Names of `spaces`.
+    seen: BTreeSet<String>,
 }
 
 struct Space {
@@ -126,14 +129,15 @@ impl<'t> Tablespaces<'t> {
             }
             return Ok(true);
         }
-        let Some(columns) = self.columns.clone() else {
+        let Some(columns) = self.columns.take() else {
             if self.titles.len() < 4 {
                 self.titles.push(text);
             }
             return Ok(true);
         };
-        self.row(&columns, line, notes)?;
-        Ok(true)
+        let done = self.row(&columns, line, notes);
+        self.columns = Some(columns);
+        done.map(|()| true)
     }
 
     pub(super) fn say_unknown(&self, titles: &[String], line: u32, notes: &mut Notes) {
@@ -216,7 +220,14 @@ impl<'t> Tablespaces<'t> {
             notes.add(line, "more tablespaces than a database has: left out");
             return Ok(());
         }
-        if self.spaces.iter().any(|space| space.name == name) {
+        if name.len() > NAME_BYTES_MAX {
+            notes.add(
+                line,
+                format!("{} is too long for a tablespace: left out", excerpt(name)),
+            );
+            return Ok(());
+        }
+        if !self.seen.insert(name.into()) {
             notes.add(
                 line,
                 format!("tablespace {} stands here again: the first counts", excerpt(name)),

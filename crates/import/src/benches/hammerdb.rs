@@ -9,9 +9,13 @@ use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Notes, Report, excerpt};
 use crate::format::Format;
 use crate::lines::{Line, lines, tokens};
+use std::collections::BTreeSet;
 
 /// Most tests of one log.
 const TESTS_MAX: usize = 10_000;
+
+/// Most times of one test.
+const TIMES_MAX: usize = 1000;
 
 const RESULT: &str = "TEST RESULT : System achieved ";
 
@@ -26,6 +30,8 @@ struct Reader {
     reports: Vec<Report>,
     /// Times that come before the result of their test.
     times: Vec<Figure>,
+    /// Names of `times`.
+    seen: BTreeSet<String>,
     /// Inside the summary over all virtual users.
     summary: bool,
     procedure: Option<String>,
@@ -120,15 +126,18 @@ impl Reader {
             let (Some(key), value) = (pair[0].strip_suffix(':'), pair[1]) else {
                 continue;
             };
-            let known = ["MIN", "AVG", "MAX", "P99", "P95", "P50"].contains(&key);
-            let name = format!("hammerdb.{procedure}.{}", key.to_lowercase());
-            if self.times.iter().any(|old| old.name == name) || self.times.len() > 1000 {
-                continue;
+            if self.times.len() >= TIMES_MAX {
+                return Ok(());
             }
-            match (key, value.strip_suffix("ms")) {
-                ("CALLS", _) => self.times.push(figure(name, value, "calls", line)?),
-                (_, Some(number)) if known => self.times.push(figure(name, number, "ms", line)?),
-                _ => {}
+            let known = ["MIN", "AVG", "MAX", "P99", "P95", "P50"].contains(&key);
+            let (number, unit) = match (key, value.strip_suffix("ms")) {
+                ("CALLS", _) => (value, "calls"),
+                (_, Some(number)) if known => (number, "ms"),
+                _ => continue,
+            };
+            let name = format!("hammerdb.{procedure}.{}", key.to_lowercase());
+            if self.seen.insert(name.clone()) {
+                self.times.push(figure(name, number, unit, line)?);
             }
         }
         Ok(())
@@ -137,6 +146,7 @@ impl Reader {
     /// Times belong to the test before them; without one they make a report of their own.
     fn hand_over(&mut self) {
         let times = std::mem::take(&mut self.times);
+        self.seen.clear();
         (self.summary, self.procedure) = (false, None);
         if times.is_empty() {
             return;

@@ -5,7 +5,7 @@
 
 use super::devices::{Interval, Value};
 use crate::error::ImportError;
-use crate::figure::{Fact, Imported, excerpt};
+use crate::figure::{Fact, Imported, cut, excerpt};
 use crate::format::{FIGURES_MAX, Format, Options};
 use crate::lines::lines;
 use crate::number::VALUE_MAX;
@@ -42,6 +42,7 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         what,
         cure: "write it with `sadf -j -- -d`, and give the whole file".into(),
     };
+    crate::json::bounded(text)?;
     let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json>();
     let document = match values.next() {
         Some(Ok(document)) => document,
@@ -131,10 +132,9 @@ fn intervals<'t>(text: &'t str, host: &Json) -> Result<Vec<Interval<'t>>, Import
                 })
             };
             interval.line = line;
-            interval.rows.push((
-                Cow::Owned(name.chars().take(200).collect()),
-                KEYS.iter().map(of).collect(),
-            ));
+            interval
+                .rows
+                .push((Cow::Owned(cut(name).to_string()), KEYS.iter().map(of).collect()));
         }
         // Without rows after others: nothing was done in it.
         if !interval.rows.is_empty() || !intervals.is_empty() {

@@ -5,8 +5,9 @@
 //! halves added to those of the mirror.
 
 use super::devices::{Interval, Value};
+use crate::TEXT_BYTES_MAX;
 use crate::error::ImportError;
-use crate::figure::{Imported, excerpt};
+use crate::figure::{Imported, NAME_BYTES_MAX, excerpt};
 use crate::format::{FIGURES_MAX, Format, Options};
 use crate::lines::{Line, lines, tokens};
 use crate::number::{Commas, Trouble, VALUE_MAX, number, rounded};
@@ -75,6 +76,8 @@ struct Reader<'t> {
     titles: usize,
     scripted: bool,
     rows: usize,
+    /// Bytes of the rows' names, each with those it is below.
+    named: usize,
 }
 
 pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
@@ -152,6 +155,17 @@ impl<'t> Reader<'t> {
     }
 
     fn row(&mut self, name: &'t str, indent: usize, cells: &[&'t str], line: Line<'t>) -> Result<(), ImportError> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(ImportError::Other {
+                line: line.number,
+                what: format!(
+                    "{} is a name of {} bytes, and at most {NAME_BYTES_MAX} are read",
+                    excerpt(name),
+                    name.len()
+                ),
+                cure: "take it without -P, which prints whole paths, or shorten this name in the text".into(),
+            });
+        }
         if GROUPS.contains(&name) && cells.iter().all(|cell| *cell == "-") {
             // Printed where a pool is, and it belongs to the pool above it.
             self.path.retain(|(column, _)| *column == 0);
@@ -185,7 +199,8 @@ impl<'t> Reader<'t> {
             });
         }
         self.rows += 1;
-        if self.rows > FIGURES_MAX * 4 || self.path.len() > 16 {
+        self.named += full.len();
+        if self.rows > FIGURES_MAX * 4 || self.path.len() > 16 || self.named > TEXT_BYTES_MAX {
             return Err(ImportError::TooLarge { bytes: self.rows });
         }
         let mut values = Vec::new();
