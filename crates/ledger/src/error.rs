@@ -152,8 +152,8 @@ pub enum LedgerError {
         /// Tables, as the seal names them.
         what: String,
     },
-    /// Another run writes to it.
-    #[error("{path}: another run is writing to this result file\n  wait until that run ends, or stop it")]
+    /// Another run writes to it, or somebody reads it without end.
+    #[error("{path}: another program has this result file\n  wait until the run or the reader ends, or stop it")]
     InUse {
         /// The file.
         path: PathBuf,

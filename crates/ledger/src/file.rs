@@ -18,8 +18,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a writer waits for a reader, and a reader for a writer.
+/// How long a reader waits for a writer.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// How long the one writer waits for a reader that keeps the file: a study of hours would end with it.
+const WRITER_WAIT: Duration = Duration::from_secs(600);
 /// SQLite's cache of a file that is read, in its own form: negative is KiB. The check reads the whole file, and what
 /// comes after it finds the pages there.
 const CACHE_KIB: i32 = -64 * 1024;
@@ -274,7 +276,8 @@ fn connect(path: &Path, place: &Path, mode: OpenFlags) -> Result<Connection, Led
     let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let act = || {
         let connection = Connection::open_with_flags(place, flags)?;
-        connection.busy_timeout(BUSY_WAIT)?;
+        let writes = mode.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
+        connection.busy_timeout(if writes { WRITER_WAIT } else { BUSY_WAIT })?;
         bind(&connection)?;
         Ok(connection)
     };

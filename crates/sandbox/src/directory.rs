@@ -221,6 +221,8 @@ pub fn write_beside(path: &Path, content: &[u8]) -> Result<(), SandboxError> {
     let written = file
         .write_all(content)
         .and_then(|()| mask_file(&file))
+        // Or a power cut could leave the name with nothing behind it.
+        .and_then(|()| file.sync_all())
         .and_then(|()| Ok(renameat(&dir, passing.as_str(), &dir, name)?));
     if written.is_err() {
         // What could not be written whole is not left in part.

@@ -77,6 +77,9 @@ pub fn ourselves() -> Command {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new("/proc/self/exe");
     command.arg0("assay").env("LC_ALL", "C");
+    // A library may start a program by its name alone, as that of FUSE does.
+    command.env("PATH", std::env::join_paths(search_path()).unwrap_or_default());
+    command.env_remove("FUSERMOUNT_PATH");
     command
 }
 

@@ -190,7 +190,7 @@ fn served_by(dir: impl AsFd, device: u64) -> Option<u32> {
         return None;
     }
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let table = crate::kernel_text("/proc/self/mountinfo").unwrap_or_default();
     let line = table
         .lines()
         .rev()

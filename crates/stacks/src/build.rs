@@ -60,6 +60,13 @@ fn held(stack: &Stack, built: Built, journal: &mut Journal) -> Result<Built, Sta
 
 /// Takes a stack down. Gives what could not be undone; it stays in the journal.
 pub fn teardown(built: Built, journal: &mut Journal) -> Vec<NotUndone> {
+    if matches!(built.ground, Ground::Devices { .. }) && built.volumes.is_empty() {
+        // Pages of the engine could look like somebody's signature to who takes these devices next.
+        built.held.let_go();
+        for path in built.devices.iter().filter(|path| device::is_block(path)) {
+            let _ = device::claim(path, luns::MARKER, journal.run_id());
+        }
+    }
     journal.undo_to(built.mark)
 }
 

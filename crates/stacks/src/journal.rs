@@ -18,7 +18,7 @@
 use crate::error::StackError;
 use crate::held::Held;
 use crate::host::process;
-use crate::run::Run;
+use crate::run::{Owner, Run, boot_id};
 use crate::undo::Undo;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -91,6 +91,8 @@ fn open_ours(path: &Path, flags: OFlags) -> Result<File, StackError> {
     let found = fstat(&file).map_err(|e| failed(e.into()))?;
     let why = match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile if found.st_nlink == 1 => not_ours(&found),
+        // Another clean-up has just removed it.
+        FileType::RegularFile if found.st_nlink == 0 => return Err(failed(Errno::NOENT.into())),
         FileType::RegularFile => Some("it has other names".to_owned()),
         _ => Some("it is no plain file".to_owned()),
     };
@@ -106,16 +108,6 @@ enum Line {
     Step { number: u64, undo: Undo },
     Made { number: u64, identity: Identity },
     Undone(u64),
-}
-
-/// Whose journal it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Owner {
-    version: u32,
-    pub(crate) run_id: String,
-    pub(crate) pid: u32,
-    pub(crate) started: u64,
-    pub(crate) boot: String,
 }
 
 /// A step that was not undone, and why.
@@ -390,9 +382,12 @@ impl Journal {
                 kept.push(step);
                 continue;
             }
-            let undone = self
-                .stands_where_it_did(&step)
-                .and_then(|()| step.undo.take(&self.owner.run_id, step.made.as_ref()));
+            let undone = match self.owner.is_of_another_boot() && step.undo.ends_with_the_boot() {
+                true => Ok(()),
+                false => self
+                    .stands_where_it_did(&step)
+                    .and_then(|()| step.undo.take(&self.owner.run_id, step.made.as_ref())),
+            };
             match undone {
                 // Not written (a full disk, say): the undo would be tried again and find nothing to do.
                 Ok(()) => drop(self.append(&Line::Undone(step.number))),
@@ -449,7 +444,10 @@ impl Journal {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(e) => return Err(failed(e.into())),
         }
-        let content = Content::read(path)?;
+        let content = match Content::read(path) {
+            Err(StackError::Path { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
         // The next line must not be glued to a fragment.
         file.set_len(content.whole_bytes).map_err(failed)?;
         let next = content.open.last().map_or(0, |open| open.number.saturating_add(1));
@@ -586,13 +584,6 @@ fn append(mut file: &File, line: &Line) -> io::Result<()> {
         .inspect_err(|_| {
             let _ = file.set_len(length);
         })
-}
-
-fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
 }
 
 fn sync_dir(dir: &Path) -> io::Result<()> {

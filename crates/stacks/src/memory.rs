@@ -46,7 +46,7 @@ pub fn memory_limit(bytes: u64, pid: u32, journal: &mut Journal) -> Result<Memor
             from: PathBuf::new(),
         })
     };
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
+    let read = |name: &str| sandbox::kernel_text(format!("/proc/{pid}/{name}"));
     let (Ok(mountinfo), Ok(membership)) = (read("mountinfo"), read("cgroup")) else {
         return not(format!("process {pid} can't be looked at"));
     };

@@ -5,6 +5,7 @@
 
 use crate::error::StackError;
 use sandbox::{Reach, SandboxError};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,5 +47,50 @@ impl Run {
     /// [`SandboxError::OutOfReach`].
     pub(crate) fn part(&self, paths: &[PathBuf]) -> Result<Reach, SandboxError> {
         self.reach.part(paths.iter().map(PathBuf::as_path))
+    }
+}
+
+/// Whose journal it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) version: u32,
+    pub(crate) run_id: String,
+    pub(crate) pid: u32,
+    pub(crate) started: u64,
+    pub(crate) boot: String,
+}
+
+impl Owner {
+    /// Whether the machine was started anew since.
+    pub(crate) fn is_of_another_boot(&self) -> bool {
+        let now = boot_id();
+        !self.boot.is_empty() && !now.is_empty() && self.boot != now
+    }
+}
+
+/// The boot that the machine is in.
+pub(crate) fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_of_another_boot_is_known() {
+        let of = |boot: &str| Owner {
+            version: 1,
+            run_id: "r".to_owned(),
+            pid: 1,
+            started: 1,
+            boot: boot.to_owned(),
+        };
+        assert!(!of(&boot_id()).is_of_another_boot());
+        assert!(of("11111111-2222-3333-4444-555555555555").is_of_another_boot());
+        assert!(!of("").is_of_another_boot(), "an older journal does not say it");
     }
 }

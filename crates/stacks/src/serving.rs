@@ -39,7 +39,9 @@ pub(crate) fn wake_or_kill(dir: &Path, place: &Path) {
 /// Unmounts the place and ends what works in the directory.
 pub(crate) fn stop(dir: &Path, place: &Path) -> io::Result<()> {
     mounts::unmount(place)?;
-    process::end_all_in(dir, SERVICE, &[(OWN_TIME, Signal::KILL)])
+    process::end_all_in(dir, SERVICE, &[(OWN_TIME, Signal::KILL)])?;
+    // It may have mounted after the first look.
+    mounts::unmount(place)
 }
 
 #[cfg(test)]

@@ -197,6 +197,23 @@ impl Undo {
         }
     }
 
+    /// Whether what it undoes ended with the boot in which it was done: processes, mounts of ours, loop devices, settings.
+    /// What is there under the same name after it is somebody else's.
+    pub(crate) fn ends_with_the_boot(&self) -> bool {
+        matches!(
+            self,
+            Undo::DetachLoop { .. }
+                | Undo::MoveToCgroup { .. }
+                | Undo::RemoveCgroup { .. }
+                | Undo::RestoreSetting { .. }
+                | Undo::StopServer { .. }
+                | Undo::StopServing { .. }
+                | Undo::StopService { .. }
+                | Undo::StopFuse { .. }
+                | Undo::StopFileServer { .. }
+        )
+    }
+
     /// Carries it out. `run_id` is written beside markers; `made` says which file or directory is removed.
     pub(crate) fn take(&self, run_id: &str, made: Option<&Identity>) -> io::Result<()> {
         match self {

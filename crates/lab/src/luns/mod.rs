@@ -5,6 +5,7 @@ pub(crate) mod kept;
 pub(crate) mod models;
 pub(crate) mod pace;
 pub(crate) mod probe;
+mod same_device;
 pub(crate) mod seeds;
 pub mod service;
 pub(crate) mod serving;

@@ -5,6 +5,7 @@
 
 use crate::luns::faults::{DeviceFaults, Standing};
 use crate::luns::models::ModelledSet;
+use crate::luns::same_device::still_the_same;
 use crate::luns::seeds::seed_of;
 use crate::luns::service::{self, Service, ToServe};
 use crate::progress::{Caller, Progress};
@@ -34,8 +35,13 @@ const OF_A_LOOP_FILE: [FactName; 3] = [
 pub(crate) enum Lun {
     /// A file as it was made, attached for each trial.
     File(LunFile),
-    /// A device of the user's, by its own path and its number.
-    Device { path: PathBuf, number: String },
+    /// A device of the user's, as it was when the study began.
+    Device {
+        path: PathBuf,
+        known: DeviceFacts,
+        /// What somebody else wrote there may be destroyed.
+        overwrite: bool,
+    },
 }
 
 /// All LUN sets, in place.
@@ -126,9 +132,17 @@ fn may_be_used(
         written.display()
     );
     let known = devices.get(written).context("a device that was looked at")?;
-    let (path, number) = (device_at(written)?, known.number.clone());
+    let path = device_at(written)?;
     journal.may_write(&path)?;
-    Ok(Lun::Device { path, number })
+    let allows = |set: &LunSet| match &set.source {
+        LunSource::Devices { overwrite, .. } => overwrite.iter().any(|one| one == written),
+        LunSource::Files { .. } => false,
+    };
+    Ok(Lun::Device {
+        path,
+        known: known.clone(),
+        overwrite: study.luns.iter().any(allows),
+    })
 }
 
 impl LunSets {
@@ -251,14 +265,8 @@ impl LunSets {
         for (nth, lun) in luns.iter().enumerate() {
             let made = match lun {
                 Lun::File(made) => made,
-                Lun::Device { path, number } => {
-                    let now = luns::device_facts(path)?.number;
-                    ensure!(
-                        now == *number,
-                        "{} was device {number} when it was looked at, and is {now} now\n  \
-                         leave devices alone while a study runs",
-                        path.display()
-                    );
+                Lun::Device { path, known, overwrite } => {
+                    still_the_same(path, known, *overwrite)?;
                     devices.push(path.clone());
                     continue;
                 }

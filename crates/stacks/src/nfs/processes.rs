@@ -63,10 +63,10 @@ fn end_kernel_threads(held: &Held) -> io::Result<()> {
 }
 
 fn mountinfo(process: &Held) -> Option<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let mut file = File::from(process.open("mountinfo", OFlags::RDONLY).ok()?);
-    file.read_to_string(&mut text).ok()?;
-    Some(text)
+    file.read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether what is seen at the place of the settings, the last one mounted there, was mounted under our name.

@@ -127,9 +127,15 @@ impl Commands {
     }
 
     /// Whether a pool of this name is there.
-    pub(crate) fn is_imported(&self, pool: &str) -> bool {
-        self.zpool(words(&["list", "-H", "-o", "name", pool]), ASK_LIMIT, None)
-            .is_ok()
+    ///
+    /// # Errors
+    /// Nobody knows: the tool was killed, or did not answer.
+    pub(crate) fn is_imported(&self, pool: &str) -> Result<bool, StackError> {
+        match self.zpool(words(&["list", "-H", "-o", "name", pool]), ASK_LIMIT, None) {
+            Ok(_) => Ok(true),
+            Err(StackError::Tool { said, .. }) if said.contains("no such pool") => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// Unmounts and exports a pool.
@@ -191,10 +197,11 @@ pub(crate) fn export(pool: &str) -> io::Result<()> {
         Err((why, cure)) => return Err(io::Error::other(format!("{why}; {cure}"))),
     };
     let commands = Commands::of_module(programs);
-    if !commands.is_imported(pool) {
-        return Ok(());
+    let told = |e: StackError| io::Error::other(e.to_string());
+    match commands.is_imported(pool).map_err(told)? {
+        true => commands.export(pool).map_err(told),
+        false => Ok(()),
     }
-    commands.export(pool).map_err(|e| io::Error::other(e.to_string()))
 }
 
 fn words(list: &[&str]) -> Vec<String> {

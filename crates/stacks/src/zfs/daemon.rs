@@ -290,7 +290,8 @@ mod tests {
             foreign.contains("is part of") && foreign.contains("name other LUNs"),
             "{foreign}"
         );
-        assert!(alone.commands.is_imported("assay-one") && !alone.commands.is_imported("assay-two"));
+        let is_there = |pool| alone.commands.is_imported(pool).expect("the daemon answers");
+        assert!(is_there("assay-one") && !is_there("assay-two"));
     }
 
     #[test]

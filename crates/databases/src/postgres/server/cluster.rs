@@ -456,6 +456,10 @@ impl Server {
 
     /// Kills it, all processes at once, as a loss of power would: nothing is written any more.
     pub fn crash(mut self) {
+        // One that has ended by itself has given back its number.
+        if process::start_of(self.child.pid) != Some(self.child.started) {
+            return;
+        }
         let children = process::children_of(self.child.pid);
         // Some that only its children have: the counters of its statistics grow there.
         let family = std::iter::once(self.child.pid).chain(children.iter().copied());
