@@ -257,8 +257,12 @@ fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
         Ledger::open(&result).expect("a result")
     };
     let mut ledger = run(&["--quiet", "--yes"]);
-    // Where a block takes longer than half of the limit, the run is taken up again for the other side.
-    if ledger.trials().expect("trials").len() < 2 * 2 {
+    // Where a block takes longer than half of the limit, the run is taken up again for the other side: on a busy machine
+    // more than once.
+    for _ in 0..4 {
+        if ledger.trials().expect("trials").len() >= 2 * 2 {
+            break;
+        }
         drop(ledger);
         ledger = run(&["--quiet", "--yes", "--resume"]);
     }
