@@ -189,6 +189,8 @@ pub(crate) struct Book {
     against: OnceCell<BTreeMap<String, usize>>,
     /// The place of the first phase in which a stack ran out of space, as far as that was asked for.
     pub first_full: RefCell<BTreeMap<String, Option<usize>>>,
+    /// The same of the first phase that may write and in which a question ran past its limit.
+    pub first_late: RefCell<BTreeMap<String, Option<usize>>>,
     /// Why stacks take no part, by name, once that was asked for.
     pub unfit: OnceCell<BTreeMap<String, String>>,
     /// The stack that a stack is compared with, by name, once that was asked for.
@@ -264,6 +266,7 @@ impl Book {
             failed_before,
             against: OnceCell::new(),
             first_full: RefCell::default(),
+            first_late: RefCell::default(),
             unfit: OnceCell::new(),
             bases: OnceCell::new(),
         })
@@ -294,6 +297,7 @@ impl Book {
             places: BTreeMap::new(),
             against: OnceCell::new(),
             first_full: RefCell::default(),
+            first_late: RefCell::default(),
             unfit: OnceCell::new(),
             bases: OnceCell::new(),
         }

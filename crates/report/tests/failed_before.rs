@@ -1,5 +1,5 @@
-//! What went wrong in a run stays in the report, whatever came after it: a trial that was run again, a question past its
-//! limit, operations that were never sent.
+//! What went wrong in a run stays in the report, whatever came after it: a trial that was run again, a question past
+//! its limit, operations that were never sent.
 //!
 //! Prevents: a stack that is ranked by the tries that came through, and a p99 of what was answered alone.
 

@@ -197,8 +197,8 @@ impl Undo {
         }
     }
 
-    /// Whether what it undoes ended with the boot in which it was done: processes, mounts of ours, loop devices, settings.
-    /// What is there under the same name after it is somebody else's.
+    /// Whether what it undoes ended with the boot in which it was done: processes, mounts of ours, loop devices,
+    /// settings. What is there under the same name after it is somebody else's.
     pub(crate) fn ends_with_the_boot(&self) -> bool {
         matches!(
             self,

@@ -85,15 +85,17 @@ pub(crate) fn is_past_limit(seen: &Seen) -> bool {
 /// Why a phase is not ranked on a stack whose questions ran past their limit: to leave such runs out would leave out
 /// the slowest. Where the phase may write, those behind it in the trial are not the same work either.
 pub(crate) fn past_limit(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
-    let is_hit = |head: &&PhaseHead| book.seen(stack, &head.name).any(is_past_limit);
-    let first = book.phases.iter().find(is_hit)?;
-    if first.name == phase.name || is_hit(&phase) {
-        let runs = || book.seen(stack, &phase.name);
-        let (past, all) = (runs().filter(|seen| is_past_limit(seen)).count(), runs().count());
+    let runs = |head: &PhaseHead| book.seen(stack, &head.name).filter(|seen| is_past_limit(seen)).count();
+    let past = runs(phase);
+    if past > 0 {
+        let all = book.seen(stack, &phase.name).count();
         return Some(format!("a question ran past its limit in {past} of {all} blocks"));
     }
-    let later = book.place(&phase.name) > book.place(&first.name);
-    (later && may_write(book, first)).then(|| format!("a question of {} ran past its limit before", first.name))
+    let writes_late = |head: &PhaseHead| kind_row(head.kind).may_write && runs(head) > 0 && may_write(book, head);
+    let look = || book.phases.iter().position(writes_late);
+    let first = (*book.first_late.borrow_mut().entry(stack.into()).or_insert_with(look))?;
+    let is_behind = book.place(&phase.name) > Some(first);
+    is_behind.then(|| format!("a question of {} ran past its limit before", book.phases[first].name))
 }
 
 /// Whether a phase may leave the data otherwise than it found them, as the study says; where it does not say, it may.
