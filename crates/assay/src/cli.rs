@@ -29,8 +29,8 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
                   0  done, also if the time limit ended the study or a comparison is undecided\n  \
                   1  done, and --fail-on names the verdict, or `dg check` found something\n  \
                   2  the command line or the study is wrong\n  \
-                  3  Assay could not build or run something, no block can count, or you stopped it\n  \
-                  4  Assay could not undo something, or a second signal ended it: run `assay clean`"
+                  3  Assay could not build or run it, no block can count, or you stopped it\n  \
+                  4  Assay could not undo something, or was killed meanwhile: run `assay clean`"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

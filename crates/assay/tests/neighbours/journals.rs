@@ -9,8 +9,11 @@ use std::path::Path;
 
 /// A journal of a run that is no more, whose undo removes a directory with its contents.
 fn planted(target: &Path) -> String {
+    // Of another boot, what ends with a boot would count as undone.
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("the boot");
+    let boot = boot.trim();
     format!(
-        "{{\"begin\":{{\"version\":1,\"run_id\":\"planted\",\"pid\":999999,\"started\":1,\"boot\":\"x\"}}}}\n\
+        "{{\"begin\":{{\"version\":1,\"run_id\":\"planted\",\"pid\":999999,\"started\":1,\"boot\":\"{boot}\"}}}}\n\
          {{\"step\":{{\"number\":0,\"undo\":{{\"kind\":\"remove_dir\",\"path\":\"{}\",\"contents\":true}}}}}}\n",
         target.display()
     )

@@ -79,10 +79,6 @@ const TEXT_READERS: [(&str, &str); 19] = [
         "units at the end of a quantity's name",
     ),
     (
-        "crates/stacks/src/error.rs",
-        "a command as it was run, and the standard library's words for how it ended",
-    ),
-    (
         "crates/stacks/src/volume/recorded.rs",
         "a test: recorded scenes of tools, with marks of ours",
     ),

@@ -95,6 +95,15 @@ pub struct Direction {
     pub temporary_bytes: Option<f64>,
 }
 
+/// Bytes that passed the lowest devices and the nearest, where these count any: what an array or a snapshot between
+/// them reads or writes by itself was asked by nobody.
+fn passed(low: Option<f64>, near: Option<f64>) -> Option<f64> {
+    match near {
+        Some(near) => low.map(|low| low.min(near)),
+        None => low,
+    }
+}
+
 /// Both directions of a phase on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Provenance {
@@ -125,10 +134,8 @@ impl Provenance {
         let beside = Beside::of(seen);
         let [hits, misses, ahead] =
             [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
-        let accesses = hits
-            .zip(misses)
-            .map(|(hits, misses)| hits + misses)
-            .filter(|all| *all > 0.0);
+        let accesses = hits.zip(misses).map(|(hits, misses)| hits + misses);
+        let accesses = accesses.filter(|all| *all > 0.0);
         let served = hits.zip(ahead).map(|(hits, ahead)| (hits - ahead).max(0.0));
         let arc_share = served.zip(accesses).map(|(served, all)| served / all);
         // A miss of one random page reads a whole record: its bytes would hide the pages that the ARC served.
@@ -136,12 +143,8 @@ impl Provenance {
         let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
         let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
         let missed_most = crate::figures::over(fetched, requests).unwrap_or(f64::INFINITY);
-        // What an array or a snapshot below reads or writes by itself was asked by nobody.
         let counts = total(&[Measure::NearReadBytes, Measure::NearWriteBytes]).is_some_and(|bytes| bytes > 0.0);
-        let passed = |low: Option<f64>, near: Option<f64>| match near.filter(|_| counts) {
-            Some(near) => low.map(|low| low.min(near)),
-            None => low,
-        };
+        let passed = |low, near: Option<f64>| passed(low, near.filter(|_| counts));
         let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| {
             // A part of the runs says nothing of all.
             let apart = total(&[apart]).filter(|_| seen.iter().all(|run| run.get(apart).is_some()));
