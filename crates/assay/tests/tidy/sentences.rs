@@ -23,7 +23,7 @@ const ROOMS: [&str; 6] = [
 ];
 
 /// Files that take texts apart, and whose texts these are.
-const TEXT_READERS: [(&str, &str); 19] = [
+const TEXT_READERS: [(&str, &str); 18] = [
     (
         "crates/assay/src/commands/page_file.rs",
         "the mark in a page that is to be written over: it must be one of ours",
