@@ -257,8 +257,8 @@ fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
         Ledger::open(&result).expect("a result")
     };
     let mut ledger = run(&["--quiet", "--yes"]);
-    // Where a block takes longer than half of the limit, the run is taken up again for the other side: on a busy machine
-    // more than once.
+    // Where a block takes longer than half of the limit, the run is taken up again for the other side: on a busy
+    // machine more than once.
     for _ in 0..4 {
         if ledger.trials().expect("trials").len() >= 2 * 2 {
             break;
