@@ -67,6 +67,9 @@ impl Format {
     }
 }
 
+/// Largest text that is read, in bytes: an AWR report has a few hundred KiB, an iostat log of a day some tens of MiB.
+pub const TEXT_BYTES_MAX: usize = 64 << 20;
+
 /// Most figures that one text may give.
 pub const FIGURES_MAX: usize = 200_000;
 

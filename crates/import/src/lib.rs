@@ -27,10 +27,7 @@ mod slob_tables;
 pub use detect::detect;
 pub use error::ImportError;
 pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
-pub use format::{FIGURES_MAX, Format, Options};
-
-/// Largest text that is read, in bytes: an AWR report has a few hundred KiB, an iostat log of a day some tens of MiB.
-pub const TEXT_BYTES_MAX: usize = 64 << 20;
+pub use format::{FIGURES_MAX, Format, Options, TEXT_BYTES_MAX};
 
 /// Reads a text.
 ///

@@ -63,7 +63,9 @@ pub fn teardown(built: Built, journal: &mut Journal) -> Vec<NotUndone> {
     if matches!(built.ground, Ground::Devices { .. }) && built.volumes.is_empty() {
         // Pages of the engine could look like somebody's signature to who takes these devices next.
         built.held.let_go();
-        for path in built.devices.iter().filter(|path| device::is_block(path)) {
+        // A loop device goes away, and what serves its file may not answer.
+        let stays = |path: &&PathBuf| device::is_block(path) && !device::is_loop(path);
+        for path in built.devices.iter().filter(stays) {
             let _ = device::claim(path, luns::MARKER, journal.run_id());
         }
     }

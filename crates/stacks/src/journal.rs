@@ -151,6 +151,8 @@ pub struct Journal {
     settled: bool,
     /// The file is gone: a step written now would be lost.
     removed: bool,
+    /// The machine was started anew since the run.
+    rebooted: bool,
     /// Directories that were made for it, the lowest first; they go with it when nobody else uses them.
     made: Vec<PathBuf>,
 }
@@ -219,6 +221,7 @@ impl Journal {
             next: 0,
             settled: false,
             removed: false,
+            rebooted: false,
             made,
         })
     }
@@ -382,7 +385,7 @@ impl Journal {
                 kept.push(step);
                 continue;
             }
-            let undone = match self.owner.is_of_another_boot() && step.undo.ends_with_the_boot() {
+            let undone = match self.rebooted && step.undo.ends_with_the_boot() {
                 true => Ok(()),
                 false => self
                     .stands_where_it_did(&step)
@@ -448,6 +451,8 @@ impl Journal {
             Err(StackError::Path { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
+        let written = file.metadata().and_then(|found| found.modified()).ok();
+        let rebooted = content.owner.is_of_another_boot(written);
         // The next line must not be glued to a fragment.
         file.set_len(content.whole_bytes).map_err(failed)?;
         let next = content.open.last().map_or(0, |open| open.number.saturating_add(1));
@@ -460,6 +465,7 @@ impl Journal {
             next,
             settled: false,
             removed: false,
+            rebooted,
             made: Vec::new(),
         }))
     }

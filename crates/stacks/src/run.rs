@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Held by a run, and by its children as far as they need it.
 #[derive(Debug)]
@@ -61,11 +62,23 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether the machine was started anew since.
-    pub(crate) fn is_of_another_boot(&self) -> bool {
+    /// Whether the machine was started anew since the journal was written to. A container may be given another name of
+    /// its boot each time that it starts, while the kernel and its loop devices stay: so the kernel's clock must agree.
+    pub(crate) fn is_of_another_boot(&self, written: Option<SystemTime>) -> bool {
         let now = boot_id();
-        !self.boot.is_empty() && !now.is_empty() && self.boot != now
+        let is_named_so = !self.boot.is_empty() && !now.is_empty() && self.boot != now;
+        is_named_so
+            && written
+                .zip(booted_at())
+                .is_some_and(|(written, booted)| written < booted)
     }
+}
+
+/// When the kernel started, by the clock of today.
+fn booted_at() -> Option<SystemTime> {
+    let said = std::fs::read_to_string("/proc/stat").ok()?;
+    let seconds = said.lines().find_map(|line| line.strip_prefix("btime "))?;
+    UNIX_EPOCH.checked_add(Duration::from_secs(seconds.trim().parse().ok()?))
 }
 
 /// The boot that the machine is in.
@@ -89,8 +102,11 @@ mod tests {
             started: 1,
             boot: boot.to_owned(),
         };
-        assert!(!of(&boot_id()).is_of_another_boot());
-        assert!(of("11111111-2222-3333-4444-555555555555").is_of_another_boot());
-        assert!(!of("").is_of_another_boot(), "an older journal does not say it");
+        let long_ago = Some(UNIX_EPOCH);
+        let other = of("11111111-2222-3333-4444-555555555555");
+        assert!(other.is_of_another_boot(long_ago) && !of(&boot_id()).is_of_another_boot(long_ago));
+        assert!(!of("").is_of_another_boot(long_ago), "an older journal does not say it");
+        // As in a container that was started again.
+        assert!(!other.is_of_another_boot(Some(SystemTime::now())) && !other.is_of_another_boot(None));
     }
 }

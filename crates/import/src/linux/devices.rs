@@ -4,7 +4,6 @@
 //! Takes intervals of rows under titles; gives figures. Prevents: the mean of a latency taken without regard to the
 //! requests, a value that is none counted as zero, and the same bytes counted on a disk and again on what lies on it.
 
-use crate::TEXT_BYTES_MAX;
 use crate::error::ImportError;
 use crate::figure::{Comparable, Figure, Notes, Quantity};
 use crate::format::Options;
@@ -209,7 +208,7 @@ pub(crate) fn figures(
         .max()
         .unwrap_or(0);
     let names: usize = order.iter().map(|name| name.len()).sum();
-    if names.saturating_mul(columns) > TEXT_BYTES_MAX {
+    if names.saturating_mul(columns) > crate::format::TEXT_BYTES_MAX {
         return Err(ImportError::TooLarge { bytes: names });
     }
     let columns = collect(intervals, &place, order.len());

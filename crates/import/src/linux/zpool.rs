@@ -5,10 +5,9 @@
 //! halves added to those of the mirror.
 
 use super::devices::{Interval, Value};
-use crate::TEXT_BYTES_MAX;
 use crate::error::ImportError;
 use crate::figure::{Imported, NAME_BYTES_MAX, excerpt};
-use crate::format::{FIGURES_MAX, Format, Options};
+use crate::format::{FIGURES_MAX, Format, Options, TEXT_BYTES_MAX};
 use crate::lines::{Line, lines, tokens};
 use crate::number::{Commas, Trouble, VALUE_MAX, number, rounded};
 use std::borrow::Cow;

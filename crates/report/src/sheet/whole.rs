@@ -95,8 +95,8 @@ pub(crate) fn run_again(book: &Book, _: &Analysis) -> Option<Taken> {
     };
     let (stack, block) = (&first.trial.stack, first.trial.block);
     let said = match book.failed_before.len() {
-        1 => format!("{stack} failed in block {block} and ran it again: {reason}"),
-        all => format!("{all} trials failed and ran again; the first is {stack} in block {block}: {reason}"),
+        1 => format!("{stack} failed in block {block} and was run again: {reason}"),
+        all => format!("{all} trials failed and were run again; the first is {stack} in block {block}: {reason}"),
     };
     Some(Taken::broken(said))
 }
