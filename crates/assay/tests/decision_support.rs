@@ -352,7 +352,11 @@ scale = {scale}
     let both = !phases.is_empty() && phases.len().is_multiple_of(2);
     assert!(both, "the run ends before its second stack: {phases:?}");
     for phase in &phases {
-        assert_eq!(phase.run.status, PhaseStatus::Failed("ran out of space".to_string()));
+        assert_eq!(
+            phase.run.status,
+            PhaseStatus::Failed("ran out of space".to_string()),
+            "{phase:?}"
+        );
     }
 }
 

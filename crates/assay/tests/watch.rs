@@ -119,7 +119,12 @@ fn study(blocks: u32) -> String {
 fn comes_true(browser: &mut Browser, condition: &str) {
     let began = Instant::now();
     while browser.evaluate(condition) != json!(true) {
-        assert!(began.elapsed() < PATIENCE, "never came true: {condition}");
+        if began.elapsed() > PATIENCE {
+            let now = browser.evaluate(
+                "JSON.stringify(document.documentElement.dataset) + document.getElementById('now').textContent",
+            );
+            panic!("never came true: {condition}: {now}");
+        }
         std::thread::sleep(Duration::from_millis(100));
     }
 }

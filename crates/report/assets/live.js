@@ -81,16 +81,21 @@
   };
 
   let version = get("now").dataset.version;
+  // How far the study is. It takes the words that the watcher is lost with it.
+  const show = (now) => {
+    replace(get("now"), now);
+    sent.set("now", now.outerHTML);
+  };
   const look = async () => {
     if (document.hidden) return true;
     const now = (await ask(at + "/now")).getElementById("now");
-    if (now.dataset.version !== version) {
+    if (now.dataset.version === version) show(now);
+    else {
       const page = await ask(at);
-      put(page);
-      version = page.getElementById("now").dataset.version;
-    } else {
-      replace(get("now"), now);
-      sent.set("now", now.outerHTML);
+      const made = page.getElementById("now").dataset.version;
+      // Where no newer figures can be made the page is an old one, and says of an old moment how far the study is.
+      if (made === version) show(now); else put(page);
+      version = made;
     }
     updates += 1;
     root.dataset.updates = String(updates);
@@ -98,13 +103,13 @@
     return !(shown.over === "true" && now.dataset.version === version);
   };
 
-  // The watcher may be gone: then the page says so, and stays as it is.
+  // The watcher may be gone, or the machine busy: the page says so, stays as it is, and asks on.
   const lost = () => {
     const now = get("now");
     if (!now || now.querySelector(".lost")) return;
     const words = document.createElement("p");
     words.className = "warn lost";
-    words.textContent = "The watcher does not answer: this page shows what was last known. Start assay watch again for a new address.";
+    words.textContent = "The watcher does not answer: this page shows what was last known. If it has ended, start assay watch again for a new address.";
     now.prepend(words);
     root.dataset.lost = "true";
   };
@@ -112,11 +117,11 @@
   let failures = 0;
   const again = () => setTimeout(async () => {
     let goOn = true;
-    try { goOn = await look(); failures = 0; } catch { failures += 1; }
+    try { goOn = await look(); failures = 0; delete root.dataset.lost; } catch { failures += 1; }
     if (failures >= 3) lost();
-    else if (goOn) again();
+    if (goOn) again();
     else root.dataset.over = "true";
-  }, EACH_MS);
+  }, EACH_MS * Math.min(failures + 1, 10));
 
   remember(document);
   follow(null);

@@ -4,13 +4,14 @@
 //! run's.
 
 use crate::error::StackError;
+use rustix::time::{ClockId, clock_gettime};
 use sandbox::{Reach, SandboxError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// Held by a run, and by its children as far as they need it.
 #[derive(Debug)]
@@ -76,9 +77,9 @@ impl Owner {
 
 /// When the kernel started, by the clock of today.
 fn booted_at() -> Option<SystemTime> {
-    let said = std::fs::read_to_string("/proc/stat").ok()?;
-    let seconds = said.lines().find_map(|line| line.strip_prefix("btime "))?;
-    UNIX_EPOCH.checked_add(Duration::from_secs(seconds.trim().parse().ok()?))
+    let up = clock_gettime(ClockId::Boottime);
+    let up = Duration::new(u64::try_from(up.tv_sec).ok()?, 0);
+    SystemTime::now().checked_sub(up)
 }
 
 /// The boot that the machine is in.
@@ -92,6 +93,7 @@ pub(crate) fn boot_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::UNIX_EPOCH;
 
     #[test]
     fn a_journal_of_another_boot_is_known() {

@@ -27,6 +27,11 @@ const TICK: Duration = Duration::from_millis(250);
 pub trait Site: Sync {
     /// The answer to a request that was let in.
     fn answer(&self, asked: Asked) -> Answer;
+
+    /// Whether nobody is waited for any more: then the server ends. It is asked while nobody is connected.
+    fn is_left(&self) -> bool {
+        false
+    }
 }
 
 /// A listener with its door.
@@ -63,7 +68,7 @@ impl Server {
         format!("http://{}/{}", self.address, self.door.token().as_str())
     }
 
-    /// Answers until `stop` says so, which is asked about four times a second.
+    /// Answers until `stop` says so, which is asked at least four times a second, or the site is left.
     ///
     /// # Errors
     /// The listener fails.
@@ -75,6 +80,8 @@ impl Server {
                     break Ok(());
                 }
                 match self.next() {
+                    // Who is slow on a busy machine still waits for an answer.
+                    Ok(None) if open.load(Ordering::Relaxed) == 0 && site.is_left() => break Ok(()),
                     Ok(None) => {}
                     Ok(Some(stream)) if open.load(Ordering::Relaxed) < CONNECTIONS_MAX => {
                         let place = Place::taken(&open);
@@ -368,6 +375,36 @@ mod tests {
                 tries.any(|answer| answer.ends_with("now")),
                 "and then there is room again"
             );
+        });
+    }
+
+    /// Left from the first question on, and slow in its answer.
+    struct Slow(AtomicBool);
+
+    impl Site for Slow {
+        fn answer(&self, asked: Asked) -> Answer {
+            self.0.store(true, Ordering::Relaxed);
+            std::thread::sleep(3 * TICK);
+            Fixed.answer(asked)
+        }
+
+        fn is_left(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn who_still_waits_is_answered_before_a_server_that_is_left_ends() {
+        let server = Server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let site = Slow(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let served = scope.spawn(|| server.serve(&site, || false));
+            let now = format!(
+                "GET /{}/now HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                server.door.token().as_str()
+            );
+            assert!(answered(server.address(), now.as_bytes()).ends_with("now"));
+            served.join().unwrap().unwrap();
         });
     }
 }

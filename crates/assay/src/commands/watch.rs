@@ -35,7 +35,7 @@ pub(crate) fn watch(flags: &cli::Watch) -> Result<(), Failure> {
     if signals::is_set(&cancel) {
         return Ok(());
     }
-    let watched = Watched::open(&flags.file).map_err(Failure::Usage)?;
+    let watched = Watched::open(&flags.file, Duration::from_secs(flags.stay)).map_err(Failure::Usage)?;
     let server = Server::listen(flags.listen)
         .with_context(|| format!("listen on {}\n  name another address by --listen", flags.listen))
         .map_err(Failure::Usage)?;
@@ -47,9 +47,8 @@ pub(crate) fn watch(flags: &cli::Watch) -> Result<(), Failure> {
     }
     printed::answer(&server.url(), Holds::Words)?;
     say!("read only; Ctrl-C ends it, the run goes on");
-    let stay = Duration::from_secs(flags.stay);
     server
-        .serve(&watched, || signals::is_set(&cancel) || watched.is_idle(stay))
+        .serve(&watched, || signals::is_set(&cancel))
         .context("the live page")
         .map_err(Failure::Run)
 }
@@ -68,6 +67,8 @@ fn wait_for(file: &Path, stop: impl Fn() -> bool) {
 /// A result file, and what was last made of it.
 struct Watched {
     file: PathBuf,
+    /// How long nobody asks before it ends, once no run is to be waited for.
+    stay: Duration,
     seen: Mutex<Seen>,
 }
 
@@ -102,7 +103,7 @@ struct Stamp {
 }
 
 impl Watched {
-    fn open(file: &Path) -> anyhow::Result<Watched> {
+    fn open(file: &Path, stay: Duration) -> anyhow::Result<Watched> {
         let ledger = Ledger::open(file).with_context(|| {
             let begun = if file.exists() {
                 ""
@@ -115,6 +116,7 @@ impl Watched {
         let made = Instant::now();
         Ok(Watched {
             file: file.into(),
+            stay,
             seen: Mutex::new(Seen {
                 looked: made,
                 stamp: None,
@@ -134,17 +136,6 @@ impl Watched {
 
     fn with<T>(&self, act: impl FnOnce(&mut Seen) -> T) -> T {
         act(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Whether nobody asked for so long, and there is no run to wait for.
-    fn is_idle(&self, stay: Duration) -> bool {
-        self.with(|seen| {
-            if seen.asked.elapsed() < stay {
-                return false;
-            }
-            seen.look(&self.file);
-            seen.now.is_over() || !seen.is_written
-        })
     }
 }
 
@@ -216,17 +207,30 @@ impl Seen {
 impl Site for Watched {
     fn answer(&self, asked: Asked) -> Answer {
         let body = self.with(|seen| {
-            seen.asked = Instant::now();
             seen.look(&self.file);
-            match asked {
+            let body = match asked {
                 Asked::Now => Ok(report::live_now(&seen.now, seen.moment(), seen.version())),
                 Asked::Page => seen.page(&self.file),
-            }
+            };
+            // On a busy machine a page may take longer to make than nobody may ask.
+            seen.asked = Instant::now();
+            body
         });
         Answer {
             policy: report::live_policy(),
             body: body.unwrap_or_else(|error| report::live_trouble(&lab::chain(&error))),
         }
+    }
+
+    /// Nobody asked for long, and there is no run to wait for.
+    fn is_left(&self) -> bool {
+        self.with(|seen| {
+            if seen.asked.elapsed() < self.stay {
+                return false;
+            }
+            seen.look(&self.file);
+            seen.now.is_over() || !seen.is_written
+        })
     }
 }
 
