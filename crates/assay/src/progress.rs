@@ -12,6 +12,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// Columns of the drawn interval.
 const DRAWN: usize = 33;
@@ -115,11 +116,18 @@ impl Told {
     fn lines(&self, width: usize) -> String {
         let lines = [&self.doing, &self.judged].into_iter().flat_map(|text| text.lines());
         let folded: Vec<String> = lines
-            .flat_map(|line| textwrap::wrap(line, width.saturating_sub(1).max(20)))
+            .flat_map(|line| textwrap::wrap(line, folding(width.saturating_sub(1).max(20))))
             .map(|line| line.into_owned())
             .collect();
         folded.join("\n")
     }
+}
+
+/// At spaces alone: a hyphen belongs to a name or a path.
+fn folding<'a>(width: usize) -> Options<'a> {
+    Options::new(width)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// The interval as it is drawn, and what it is of.
@@ -155,9 +163,7 @@ fn line(block: &BlockDone<'_>) -> String {
     }
     if let Some(leading) = block.analysis.leading() {
         let words = format!("{}: {}", escaped(&leading.name()), leading.words());
-        let indent = textwrap::Options::new(WIDTH)
-            .initial_indent("  ")
-            .subsequent_indent("  ");
+        let indent = folding(WIDTH).initial_indent("  ").subsequent_indent("  ");
         line.push('\n');
         line.push_str(&textwrap::fill(&words, indent));
     }
@@ -216,6 +222,11 @@ mod tests {
             doing: format!("block 3 · a stack with a name · {phase} · round 2"),
             judged: String::new(),
         };
+        let path = Told {
+            doing: "writing /var/tmp/assay-20261128T224235Z-26b06f110728c5d6/disk group-0.lun in full".to_string(),
+            judged: String::new(),
+        };
+        assert!(path.lines(72).contains("group-0.lun"));
         let lines = told.lines(80);
         assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.chars().count() < 80));
         assert!(lines.replace('\n', " ").contains(phase), "{lines}");

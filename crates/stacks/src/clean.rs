@@ -6,7 +6,8 @@
 
 use crate::error::StackError;
 use crate::host::process;
-use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, open_state_dir};
+use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, OpenStep, open_state_dir};
+use crate::undo::Undo;
 use rustix::fs::FlockOperation;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -93,6 +94,20 @@ impl CleanReport {
 
 /// The journals in the state directory, the oldest name first. A directory that does not exist has none.
 pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
+    leftovers_with(state_dir, |_| true)
+}
+
+/// Runs other than this one that still have a step like that to undo, whether they are at work or dead.
+pub(crate) fn others_with(own: &Journal, is_it: fn(&Undo) -> bool) -> Result<Vec<Leftover>, StackError> {
+    let Some(state_dir) = own.path().parent() else {
+        return Ok(Vec::new());
+    };
+    let mut found = leftovers_with(state_dir, |open| open.iter().any(|step| is_it(&step.undo)))?;
+    found.retain(|one| one.journal.as_path() != own.path());
+    Ok(found)
+}
+
+fn leftovers_with(state_dir: &Path, is_it: impl Fn(&[OpenStep]) -> bool) -> Result<Vec<Leftover>, StackError> {
     let mut found = Vec::new();
     for journal in journals(state_dir, ENDING)? {
         let content = match Content::read(&journal) {
@@ -101,6 +116,9 @@ pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
             Err(_) if !journal.exists() => continue,
             Err(e) => return Err(e),
         };
+        if !is_it(&content.open) {
+            continue;
+        }
         found.push(Leftover {
             run_id: content.owner.run_id.clone(),
             pid: content.owner.pid,

@@ -4,13 +4,16 @@
 //! run's.
 
 use crate::error::StackError;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::{Reach, SandboxError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// Held by a run, and by its children as far as they need it.
@@ -22,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) reach: Reach,
     /// Set when the run is to end: what may wait for hours looks at it.
     pub(crate) cancel: Arc<AtomicBool>,
+    /// What other runs are kept away from until this one ends; no child inherits it.
+    alone: OnceLock<File>,
 }
 
 impl Run {
@@ -31,6 +36,20 @@ impl Run {
             lock,
             reach: Reach::nothing(),
             cancel: Arc::default(),
+            alone: OnceLock::new(),
+        }
+    }
+
+    /// Keeps other runs away from this file or directory until this run ends; `false` while another one does.
+    pub(crate) fn is_alone_with(&self, path: &Path) -> io::Result<bool> {
+        if self.alone.get().is_some() {
+            return Ok(true);
+        }
+        let file = File::open(path)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(self.alone.set(file).is_ok()),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(e) => Err(e.into()),
         }
     }
 

@@ -52,13 +52,13 @@ pub(super) fn folded(text: &str, indent: usize) -> String {
     lines
 }
 
-/// Words of a text, what stands in backticks together with what touches it.
+/// Words of a text, what stands in backticks together with what touches it, and a percent sign with its number.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let is_paired = text.matches('`').count().is_multiple_of(2);
     let mut is_inside = false;
     for word in text.split_whitespace() {
-        match words.last_mut().filter(|_| is_inside) {
+        match words.last_mut().filter(|_| is_inside || word.starts_with('%')) {
             Some(last) => *last += &format!(" {word}"),
             None => words.push(word.to_string()),
         }
@@ -87,6 +87,12 @@ mod tests {
             text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_percent_sign_stays_with_its_number() {
+        let text = folded(&format!("{} 7 % (read)", "word ".repeat(15)), 2);
+        assert!(text.contains("\n  7 % (read)\n"), "{text}");
     }
 
     #[test]

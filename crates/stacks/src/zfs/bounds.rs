@@ -1,9 +1,11 @@
 //! What a stack asks of the machine's cache and read-ahead, which belong to the kernel's module.
 //!
 //! A bound that a stack sets is written down before, with what was there. Prevents: a machine whose ARC stays small
-//! after a run, and a bound that the module ignores.
+//! after a run, a bound that the module ignores, and two runs that each put back
+//! what the other one set.
 
 use super::{counts, module};
+use crate::clean::others_with;
 use crate::error::StackError;
 use crate::journal::Journal;
 use crate::undo::Undo;
@@ -13,6 +15,7 @@ use std::path::Path;
 
 /// Sets what the stack asks of the machine's cache and read-ahead; journalled before.
 pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
+    claim(journal, Path::new(module::MODULE))?;
     let in_force = |name: &str| counts::entry(&module::table(), name);
     // First the minimum: a maximum below it would be ignored. The module's own is up to a thirty-second of the memory.
     let mut wanted = vec![
@@ -55,5 +58,74 @@ pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
             ))
         }
         _ => Ok(()),
+    }
+}
+
+/// Of two runs, who comes second would hold the bounds of the first for the machine's own.
+fn claim(journal: &Journal, module: &Path) -> Result<(), StackError> {
+    let act = "set the bounds of";
+    let taken = |why: String, cure: &str| StackError::path(act, module, io::Error::other(why), cure);
+    let others = others_with(journal, |undo| matches!(undo, Undo::RestoreSetting { .. }))?;
+    if let Some(dead) = others.iter().find(|one| !one.live) {
+        let why = format!("the run {} has set them and not set them back", dead.run_id);
+        return Err(taken(why, "run `assay clean`, then this run again"));
+    }
+    let cure = "wait until that run has ended: a module has one cache for all";
+    if let Some(live) = others.first() {
+        return Err(taken(format!("the run {} has set them", live.run_id), cure));
+    }
+    match journal.run().is_alone_with(module) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(taken("another run has set them".to_owned(), cure)),
+        Err(e) => Err(StackError::path(act, module, e, "load the module")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_run_sets_the_bounds_and_none_after_a_dead_one() {
+        let (state, module) = (
+            tempfile::tempdir().expect("a directory"),
+            tempfile::tempdir().expect("a directory"),
+        );
+        let create = |run: &str| Journal::create(state.path(), run).expect("a journal");
+        let (mut first, second) = (create("first"), create("second"));
+        claim(&first, module.path()).expect("nobody has it");
+        claim(&first, module.path()).expect("it has it already");
+        let refused = claim(&second, module.path())
+            .expect_err("the first one has it")
+            .to_string();
+        assert!(
+            refused.contains("another run") && refused.contains("wait until"),
+            "{refused}"
+        );
+
+        let file = module.path().join("zfs_arc_max, which is not there");
+        let undo = Undo::RestoreSetting {
+            file,
+            first: None,
+            value: "0".to_owned(),
+        };
+        first.before(undo).expect("journalled");
+        let refused = claim(&second, module.path())
+            .expect_err("the first one has set it")
+            .to_string();
+        assert!(refused.contains("the run first has set them"), "{refused}");
+
+        // As after a kill: the journal is there, and nobody holds it.
+        let (journal, kept) = (first.path().to_owned(), state.path().join("kept"));
+        std::fs::copy(&journal, &kept).expect("copied");
+        assert!(first.undo_all().is_empty());
+        drop(first);
+        std::fs::rename(&kept, &journal).expect("named");
+        let refused = claim(&second, module.path())
+            .expect_err("it was not set back")
+            .to_string();
+        assert!(refused.contains("assay clean"), "{refused}");
+        std::fs::remove_file(&journal).expect("removed");
+        claim(&second, module.path()).expect("nobody has it");
     }
 }
