@@ -5,25 +5,39 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::LazyLock;
 use targets::{Crc32cJoin, crc32c};
 
 /// Bytes that are stamped and checked as one.
 pub const GRAIN: usize = 1024;
 const HEAD: usize = 20;
 const FILLING: usize = GRAIN - HEAD;
-const POOL: usize = 1 << 16;
-/// Fillings begin at multiples of this.
-const STEP: usize = 8;
+/// Fillings, none of which shares a byte with another. A prime, so that no step through them is short.
+const FILLINGS: usize = 1021;
 
-/// Filling that does not compress; where in it a grain begins depends on file, place and version.
+/// Filling that does not compress: grains of one file and version that lie less than [`FILLINGS`] KiB apart have
+/// different bytes, and others have the same ones by chance alone.
 #[derive(Clone, Debug)]
 pub struct Pool {
     run: u32,
-    bytes: Vec<u8>,
-    /// CRC32C of each filling.
-    sums: Vec<u32>,
+    fillings: &'static Fillings,
     join: Crc32cJoin,
 }
+
+#[derive(Debug)]
+struct Fillings {
+    bytes: Vec<u8>,
+    /// CRC32C of each.
+    sums: Vec<u32>,
+}
+
+/// One for all users of a process: 1 MB.
+static ALL: LazyLock<Fillings> = LazyLock::new(|| {
+    let mut bytes = vec![0; FILLINGS * FILLING];
+    Xoshiro256PlusPlus::seed_from_u64(0x6a55_a11e).fill_bytes(&mut bytes);
+    let sums = bytes.chunks_exact(FILLING).map(crc32c).collect();
+    Fillings { bytes, sums }
+});
 
 /// What a write brings: grains of one file, one version byte each.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +64,9 @@ pub enum Wrong {
 impl Pool {
     /// `run`: told apart from data of other runs.
     pub fn new(run: u32) -> Pool {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(run));
-        let mut bytes = vec![0; POOL];
-        random.fill_bytes(&mut bytes);
-        let sums = (0..(POOL - GRAIN) / STEP).map(|nth| crc32c(&bytes[nth * STEP..][..FILLING]));
         Pool {
             run,
-            sums: sums.collect(),
-            bytes,
+            fillings: &ALL,
             join: Crc32cJoin::new(FILLING),
         }
     }
@@ -69,11 +78,11 @@ impl Pool {
         for (at, word) in [self.run, file, place, version].into_iter().enumerate() {
             head[4 + at * 4..8 + at * 4].copy_from_slice(&word.to_le_bytes());
         }
-        let mixed = file.wrapping_mul(31) ^ place.wrapping_mul(7) ^ version.wrapping_mul(0x9e37);
-        let nth = mixed as usize % self.sums.len();
-        let sum = self.join.join(crc32c(&head[4..]), self.sums[nth]);
+        let mixed = (file ^ version.rotate_left(16) ^ self.run.rotate_left(8)).wrapping_mul(0x9e37_79b1);
+        let nth = ((mixed >> 8) as usize + place as usize) % FILLINGS;
+        let sum = self.join.join(crc32c(&head[4..]), self.fillings.sums[nth]);
         head[..4].copy_from_slice(&sum.to_le_bytes());
-        (head, &self.bytes[nth * STEP..][..FILLING])
+        (head, &self.fillings.bytes[nth * FILLING..][..FILLING])
     }
 
     /// Checks one grain against what it must be.
@@ -125,6 +134,42 @@ impl Content<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 128 KiB, as file systems compress at once: of one file, of one that was written to here and there, and of small
+    /// files that lie beside each other.
+    #[test]
+    fn what_is_written_does_not_compress() {
+        let pool = Pool::new(3);
+        let written = |files: u32, version: fn(u32) -> u8| {
+            let kib = 128 / files;
+            let mut data = Vec::new();
+            for file in 0..files {
+                let versions: Vec<u8> = (0..kib).map(version).collect();
+                let content = Content {
+                    pool: &pool,
+                    file: 40 + file,
+                    first: 0,
+                    versions: &versions,
+                };
+                content.append_to(&mut data);
+            }
+            data
+        };
+        let all = [
+            written(1, |_| 1),
+            written(1, |place| (place * 7 % 5) as u8),
+            written(16, |_| 1),
+            written(128, |_| 1),
+        ];
+        for (nth, data) in all.into_iter().enumerate() {
+            let compressed = lz4_flex::compress(&data).len();
+            assert!(
+                compressed * 100 > data.len() * 90,
+                "{nth}: {} bytes are {compressed}",
+                data.len()
+            );
+        }
+    }
 
     #[test]
     fn each_difference_is_seen() {
