@@ -1,10 +1,11 @@
 //! The verdict where blocks are dropped phase by phase: comparisons that share a phase have their own blocks and looks.
 //!
 //! Each group is judged by [`decide`] alone, with the error of its own comparisons: the union bound over all of them
-//! holds whatever their blocks have to do with each other. Takes histories and the group of each, gives one answer.
-//! Prevents: one phase that cannot be measured, and no verdict for all the others.
+//! holds whatever their blocks have to do with each other. A group that is decided has its further looks as long as
+//! another one goes on: its verdicts stay, its intervals narrow. Takes histories and the group of each, gives one
+//! answer. Prevents: one phase that cannot be measured and no verdict for the others, and blocks that enter no ratio.
 
-use crate::decide::{Decision, Estimate, GoOn, History, Judged, Procedure, Reason, Verdict};
+use crate::decide::{Decision, Ends, Estimate, GoOn, History, Judged, Procedure, Reason, Verdict};
 use crate::design::{Design, LookRule};
 use std::collections::BTreeMap;
 
@@ -49,12 +50,32 @@ impl Procedure {
         for (nth, one) in group.iter().enumerate() {
             members.entry(*one).or_default().push(nth);
         }
-        let decided: Vec<(Vec<usize>, Decision)> = (members.into_values())
+        let mut decided: Vec<(Vec<usize>, Decision)> = (members.into_values())
             .map(|members| {
                 let own: Vec<History> = members.iter().map(|nth| histories[*nth].clone()).collect();
                 (members, self.decide(&own))
             })
             .collect();
+        let is_open = |decision: &Decision| matches!(decision.go_on, GoOn::Continue { .. });
+        let is_going_on = decided.iter().any(|(_, decision)| is_open(decision));
+        let end = decided.iter().map(|(_, decision)| run(decision)).max().unwrap_or(0);
+        for (members, decision) in &mut decided {
+            if decision.go_on != GoOn::Stop(Reason::AllDecided) {
+                continue;
+            }
+            let until_end = members.iter().map(|nth| {
+                let mut one = histories[*nth].clone();
+                if !is_going_on {
+                    one.ys.truncate(end as usize);
+                }
+                one
+            });
+            let looked_on = self.decide_until(Ends::Study, &until_end.collect::<Vec<_>>());
+            *decision = Decision {
+                go_on: decision.go_on,
+                ..looked_on
+            };
+        }
         merged(&decided, histories.len())
     }
 }
@@ -141,7 +162,9 @@ mod tests {
     #[test]
     fn without_drops_it_is_the_plain_procedure() {
         let design = Design::new(12, 2, 0.05);
-        let histories = [history("read", near(-0.3, 8)), history("scan", near(0.1, 8))];
+        // The first is decided at the first look, the second at none.
+        let wide = (0..8).map(|block| Some(if block % 2 == 0 { -0.2 } else { 0.2 }));
+        let histories = [history("read", near(-0.3, 8)), history("scan", wide)];
         let (plain, apart) = (decide(&design, &histories), decide_apart(&design, &histories, &[0, 1]));
         assert_eq!(apart.comparisons, plain.comparisons);
         assert_eq!(apart.go_on, plain.go_on);
@@ -152,6 +175,32 @@ mod tests {
             .map(|look| look.results.iter().flatten().copied().collect())
             .collect();
         assert_eq!(both, results);
+    }
+
+    #[test]
+    fn a_decided_phase_keeps_its_verdict_and_its_interval_narrows() {
+        let design = Design::new(12, 2, 0.05);
+        let wide = |blocks: u32| (0..blocks).map(|block| Some(if block % 2 == 0 { -0.2 } else { 0.2 }));
+        let of = |blocks: u32| {
+            let histories = [history("read", near(-0.3, blocks)), history("scan", wide(blocks))];
+            decide_apart(&design, &histories, &[0, 1])
+        };
+        let (early, late) = (of(4), of(8));
+        let (first, last) = (&early.comparisons[0], &late.comparisons[0]);
+        assert_eq!(
+            (first.verdict, first.look, first.alpha),
+            (last.verdict, last.look, last.alpha)
+        );
+        let (first, last) = (first.estimate.expect("a look"), last.estimate.expect("a look"));
+        assert_eq!((first.n, last.n), (4, 8));
+        assert!(last.low >= first.low && last.high <= first.high && last.high - last.low < first.high - first.low);
+
+        // Both are decided here at the fourth block: what was run after it is of no study.
+        let both = |blocks: u32| {
+            let histories = [history("read", near(-0.3, blocks)), history("scan", near(0.3, blocks))];
+            decide_apart(&design, &histories, &[0, 1])
+        };
+        assert_eq!(both(4), both(8));
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub struct Decision {
 
 /// Judges a study so far. See the file's head for the rule, `docs/method.md` for the reasons.
 pub fn decide(design: &Design, comparisons: &[History]) -> Decision {
-    decide_by(design, &design.looks(), Memory::AllLooks, comparisons)
+    Procedure::new(*design).decide(comparisons)
 }
 
 /// The procedure for many studies of one design: the looks' t quantiles cost more than all the rest.
@@ -149,7 +149,11 @@ impl Procedure {
 
     /// As [`decide`].
     pub fn decide(&self, comparisons: &[History]) -> Decision {
-        decide_by(&self.design, &self.rules, Memory::AllLooks, comparisons)
+        self.decide_until(Ends::Decided, comparisons)
+    }
+
+    pub(crate) fn decide_until(&self, ends: Ends, comparisons: &[History]) -> Decision {
+        decide_by((&self.design, &self.rules), Memory::AllLooks, ends, comparisons)
     }
 }
 
@@ -167,6 +171,15 @@ impl Verdict {
     }
 }
 
+/// When the looks of a comparison end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// With the verdict of the last of those that are judged together.
+    Decided,
+    /// With the blocks that were run: others are still open, and each look has its error.
+    Study,
+}
+
 /// Whose intervals a verdict is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
@@ -177,7 +190,12 @@ pub(crate) enum Memory {
 }
 
 /// The same with the looks at hand: their t quantiles cost more than all the rest.
-pub(crate) fn decide_by(design: &Design, rules: &[LookRule], memory: Memory, histories: &[History]) -> Decision {
+pub(crate) fn decide_by(
+    (design, rules): (&Design, &[LookRule]),
+    memory: Memory,
+    ends: Ends,
+    histories: &[History],
+) -> Decision {
     let mut walk = Walk::new(histories);
     let mut looks: Vec<Look> = Vec::with_capacity(rules.len());
     let mut judged: Vec<Judged> = histories.iter().map(Judged::open).collect();
@@ -214,10 +232,8 @@ pub(crate) fn decide_by(design: &Design, rules: &[LookRule], memory: Memory, his
             blocks_run: walk.block as u32,
             results,
         });
-        if judged
-            .iter()
-            .all(|comparison| comparison.verdict != Verdict::NotEnoughData)
-        {
+        let is_decided = |comparison: &Judged| comparison.verdict != Verdict::NotEnoughData;
+        if ends == Ends::Decided && judged.iter().all(is_decided) {
             go_on = Some(GoOn::Stop(Reason::AllDecided));
         }
     }

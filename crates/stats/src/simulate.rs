@@ -7,7 +7,7 @@
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
-use crate::decide::{Estimate, History, Memory, Verdict, decide_by};
+use crate::decide::{Ends, Estimate, History, Memory, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
 use noise::Draw;
@@ -194,7 +194,7 @@ impl<'a> Tally<'a> {
 
     /// Judges a study of stacks whose true log ratio is `truth`. *Detected* counts for the first comparison.
     pub fn judge(&mut self, histories: &[History], truth: f64) {
-        let decision = decide_by(self.design, &self.rules, self.memory, histories);
+        let decision = decide_by((self.design, &self.rules), self.memory, Ends::Decided, histories);
         self.studies += 1;
         self.blocks += u64::from(decision.blocks_valid);
         let results = || decision.looks.iter().flat_map(|look| &look.results);

@@ -77,7 +77,7 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Valid blocks in ratio and interval, up to the last look at this phase: later blocks do not enter them.
+    /// Valid blocks in ratio and interval: all up to the last look at this phase.
     pub n: Option<u32>,
     /// Number, from 1, of the look that decided it, else of the last one.
     pub look: Option<u32>,
@@ -109,7 +109,7 @@ pub struct Contrast {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Valid blocks in ratio and interval, up to the last look at this phase: later blocks do not enter them.
+    /// Valid blocks in ratio and interval: all up to the last look at this phase.
     pub n: Option<u32>,
     /// Number, from 1, of the look that decided it, else of the last one.
     pub look: Option<u32>,
