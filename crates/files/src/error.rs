@@ -93,9 +93,9 @@ pub enum FilesError {
     },
     /// A call was refused that must go well.
     #[error(
-        "{what} was refused with status {}\n\
-         status 28 and 69 mean that space ran out; others are in RFC 1813, chapter 2.6",
-        status.0
+        "{what} was refused: {}\n\
+         look into the kernel's log, or into that of the server; RFC 1813, chapter 2.6, has the meaning of a status",
+        status.words()
     )]
     Refused {
         /// The call and its object.

@@ -7,6 +7,18 @@
 pub struct Status(pub u32);
 
 impl Status {
+    /// Its number and what it means. Up to 40 the numbers of the protocol and of system calls are the same.
+    pub fn words(self) -> String {
+        let meaning = match self {
+            Status::NO_SPACE | Status::QUOTA => "no space is left".to_owned(),
+            Status::STALE => "stale handle".to_owned(),
+            Status::LATER => "try again later".to_owned(),
+            Status(number @ 1..=40) => std::io::Error::from_raw_os_error(number as i32).to_string(),
+            Status(_) => return format!("status {}", self.0),
+        };
+        format!("status {}, {meaning}", self.0)
+    }
+
     /// No error.
     pub const OK: Status = Status(0);
     /// There is no such name.

@@ -1,11 +1,14 @@
 //! Threads on plain files: each has its share of the tree and one call at a time; arrivals are dealt from one schedule.
+//! The same threads with clients that answer themselves are the generator's ceiling.
 //!
 //! Prevents: a session that waits behind another one while a thread is idle (a free thread takes what is due), and
 //! histograms of each of hundreds of threads, whose making is taken for the users' work (they count in one place).
 
 use super::Posix;
+use crate::client::Client;
 use crate::error::FilesError;
 use crate::load::{Class, Config};
+use crate::null::{Null, Time};
 use crate::serving::{After, Audit, Counts, Filled, LocalDirectory, Point, TreeSize, WrongAnswers};
 use crate::users::Users;
 use std::num::NonZeroU64;
@@ -15,18 +18,15 @@ use targets::monotonic_ns;
 use workloads::{Arrivals, Latencies, Outcome, Pacing, drive_shared, merge};
 
 /// All threads' users.
-pub(crate) struct Crew {
-    users: Vec<Users<Posix>>,
+pub(crate) struct Crew<C> {
+    users: Vec<Users<C>>,
     /// Of all threads. They are made before any point, and each point uses them anew.
     latencies: Latencies,
 }
 
-impl Crew {
+impl Crew<Posix> {
     /// Each thread gets a directory of its own.
-    pub(crate) fn new(config: &Config, place: &LocalDirectory) -> Result<Crew, FilesError> {
-        if place.threads == 0 {
-            return Err(FilesError::Settings("0 threads\ngive at least 1 thread".into()));
-        }
+    pub(crate) fn new(config: &Config, place: &LocalDirectory) -> Result<Crew<Posix>, FilesError> {
         let sizes = [config.transfer_kib, config.sizes.unit_kib()];
         if place.direct && (sizes.iter().any(|kib| kib % 4 != 0) || config.short_writes_pct > 0) {
             return Err(FilesError::Settings(
@@ -35,15 +35,40 @@ impl Crew {
                     .into(),
             ));
         }
+        Crew::of(config, place.threads, || {
+            Ok(Posix::new(dup(&place.directory)?, place.direct))
+        })
+    }
+
+    pub(crate) fn moved(&mut self, directory: &OwnedFd) -> Result<(), FilesError> {
+        for users in &mut self.users {
+            users.client.moved(dup(directory)?);
+        }
+        Ok(())
+    }
+}
+
+impl Crew<Null> {
+    /// Threads whose calls answer themselves.
+    pub(crate) fn null(config: &Config, threads: u32) -> Result<Crew<Null>, FilesError> {
+        Crew::of(config, threads, || Ok(Null::new(Time::Real)))
+    }
+}
+
+impl<C: Client + Send> Crew<C> {
+    fn of(config: &Config, threads: u32, client: impl Fn() -> Result<C, FilesError>) -> Result<Crew<C>, FilesError> {
+        if threads == 0 {
+            return Err(FilesError::Settings("0 threads\ngive at least 1 thread".into()));
+        }
         let mut users = Vec::new();
-        for nth in 0..place.threads {
+        for nth in 0..threads {
             let config = Config {
                 sessions: 1,
                 run: run_of(config.run, nth),
                 seed: config.seed.wrapping_add(u64::from(nth) << 32),
                 ..config.clone()
             };
-            let mut one = Users::new(Posix::new(dup(&place.directory)?, place.direct), config);
+            let mut one = Users::new(client()?, config);
             one.make_home()?;
             users.push(one);
         }
@@ -127,13 +152,6 @@ impl Crew {
         Ok(all)
     }
 
-    pub(crate) fn moved(&mut self, directory: &OwnedFd) -> Result<(), FilesError> {
-        for users in &mut self.users {
-            users.client.moved(dup(directory)?);
-        }
-        Ok(())
-    }
-
     pub(crate) fn tree(&self) -> TreeSize {
         let mut all = TreeSize::default();
         self.users.iter().for_each(|users| all.add(&users.state.tree.size()));
@@ -146,9 +164,9 @@ impl Crew {
 }
 
 /// Does the same with each of the users, on a thread each.
-fn each<T: Send>(
-    users: &mut [Users<Posix>],
-    act: impl Fn(&mut Users<Posix>, usize) -> Result<T, FilesError> + Sync,
+fn each<C: Client + Send, T: Send>(
+    users: &mut [Users<C>],
+    act: impl Fn(&mut Users<C>, usize) -> Result<T, FilesError> + Sync,
 ) -> Result<Vec<T>, FilesError> {
     let act = &act;
     std::thread::scope(|scope| {
@@ -193,6 +211,35 @@ fn dup(directory: &OwnedFd) -> Result<OwnedFd, FilesError> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+    use workloads::{Arrival, Schedule};
+
+    #[test]
+    fn threads_that_answer_themselves_share_one_schedule() {
+        let config = Config::sfs97(4, 1, 2);
+        let mut crew = Crew::null(&config, 4).unwrap();
+        crew.grow_to(8 << 20, false).unwrap();
+        let schedule = Schedule::Fixed { first_ns: 0 };
+        let pacing = Pacing {
+            arrival: Arrival::Open {
+                rate_per_s: 1e8,
+                schedule,
+            },
+            ..Pacing::closed(4, 50_000_000)
+        };
+        let point = crew.run(&pacing, 3).unwrap();
+        let outcome = &point.outcome;
+        assert!(outcome.count() > 0 && outcome.unsent > 0, "{} done", outcome.count());
+        assert_eq!(crew.wrong().count, 0);
+    }
+
+    #[test]
+    fn many_trees_together_have_what_was_asked_for() {
+        let config = Config::sfs97(1, 1, 2);
+        let mut crew = Crew::null(&config, 200).unwrap();
+        let wanted = 64 << 20;
+        let have = crew.grow_to(wanted, false).unwrap().tree.bytes;
+        assert!(have.abs_diff(wanted) < wanted / 4, "{have} bytes of {wanted}");
+    }
 
     #[test]
     fn every_thread_has_a_directory_of_its_own_name() {

@@ -80,4 +80,6 @@ pub enum Place {
     Posix(LocalDirectory),
     /// Nowhere: calls are answered at once. What the instrument itself can do.
     Null,
+    /// The same with so many threads, each with a session: what the instrument of [`Place::Posix`] can do.
+    NullThreads(u32),
 }

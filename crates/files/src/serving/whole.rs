@@ -7,7 +7,7 @@ use crate::error::FilesError;
 use crate::load::Config;
 use crate::nfs3::Nfs3;
 use crate::null::{Null, Time};
-use crate::posix::Crew;
+use crate::posix::{Crew, Posix};
 use crate::users::Users;
 use workloads::{Pacing, drive};
 
@@ -19,8 +19,9 @@ pub struct Serving {
 
 enum Kind {
     Nfs3(Box<Users<Nfs3>>),
-    Posix(Crew),
+    Posix(Crew<Posix>),
     Null(Box<Users<Null>>),
+    NullThreads(Crew<Null>),
 }
 
 /// Mounts the export and asks for the server's limits, as [`Serving::begin`] does first; nothing is made there.
@@ -61,6 +62,7 @@ impl Serving {
                 Kind::Nfs3(Box::new(users))
             }
             Place::Posix(place) => Kind::Posix(Crew::new(&config, &place)?),
+            Place::NullThreads(threads) => Kind::NullThreads(Crew::null(&config, threads)?),
             Place::Null => {
                 let mut users = Users::new(Null::new(Time::Real), config);
                 users.make_home()?;
@@ -77,7 +79,17 @@ impl Serving {
         match &mut self.kind {
             Kind::Nfs3(users) => users.grow_to(bytes, commit),
             Kind::Posix(crew) => crew.grow_to(bytes, commit),
+            Kind::NullThreads(crew) => crew.grow_to(bytes, commit),
             Kind::Null(users) => users.grow_to(bytes, commit),
+        }
+    }
+
+    /// Commits what is not stable. For a server whose file system the caller cannot sync. On plain files and for
+    /// ourselves there is nothing to commit: the caller syncs.
+    pub fn commit(&mut self) -> Result<(), FilesError> {
+        match &mut self.kind {
+            Kind::Nfs3(users) => users.commit().map(drop),
+            Kind::Posix(_) | Kind::Null(_) | Kind::NullThreads(_) => Ok(()),
         }
     }
 
@@ -98,6 +110,7 @@ impl Serving {
         match &mut self.kind {
             Kind::Nfs3(users) => users.run(|users| drive(users, pacing, seed)),
             Kind::Posix(crew) => crew.run(pacing, seed),
+            Kind::NullThreads(crew) => crew.run(pacing, seed),
             Kind::Null(users) => users.run(|users| drive(users, pacing, seed)),
         }
     }
@@ -107,6 +120,7 @@ impl Serving {
         match &self.kind {
             Kind::Nfs3(users) => users.counts(),
             Kind::Posix(crew) => crew.counts(),
+            Kind::NullThreads(crew) => crew.counts(),
             Kind::Null(users) => users.counts(),
         }
     }
@@ -116,6 +130,7 @@ impl Serving {
         match &self.kind {
             Kind::Nfs3(users) => users.wrong(),
             Kind::Posix(crew) => crew.wrong(),
+            Kind::NullThreads(crew) => crew.wrong(),
             Kind::Null(users) => users.wrong(),
         }
     }
@@ -137,6 +152,7 @@ impl Serving {
         match &mut self.kind {
             Kind::Nfs3(users) => users.audit(after),
             Kind::Posix(crew) => crew.audit(after),
+            Kind::NullThreads(crew) => crew.audit(after),
             Kind::Null(users) => users.audit(after),
         }
     }
@@ -146,6 +162,7 @@ impl Serving {
         match &self.kind {
             Kind::Nfs3(users) => users.state.tree.size(),
             Kind::Posix(crew) => crew.tree(),
+            Kind::NullThreads(crew) => crew.tree(),
             Kind::Null(users) => users.state.tree.size(),
         }
     }
@@ -155,6 +172,7 @@ impl Serving {
         match &mut self.kind {
             Kind::Nfs3(users) => users.remove(),
             Kind::Posix(crew) => crew.remove(),
+            Kind::NullThreads(crew) => crew.remove(),
             Kind::Null(users) => users.remove(),
         }
     }

@@ -95,16 +95,15 @@ impl Tree {
         Node(self.nodes - 1)
     }
 
-    /// Plans directories and files until the tree has `bytes`. They are made by the caller.
+    /// Plans directories and files until the tree has `bytes`, as nearly as whole files can. They are made by the
+    /// caller.
     pub(crate) fn plan_growth(&mut self, config: &Config, bytes: u64) -> Added {
         let added = Added {
             directories_from: self.directories.len() as u32,
             files_from: self.files.len() as u32,
         };
         let wanted_kib = bytes.div_ceil(1024);
-        while self.kib < wanted_kib {
-            self.plan_directory(config, wanted_kib);
-        }
+        while self.kib < wanted_kib && self.plan_directory(config, wanted_kib) {}
         if matches!(config.work, Work::Steps(Steps::Webserver)) && self.logs.is_empty() {
             self.plan_logs(config);
         }
@@ -123,17 +122,26 @@ impl Tree {
         });
     }
 
-    fn plan_directory(&mut self, config: &Config, wanted_kib: u64) {
-        self.begin_directory();
+    /// `false`: another file would bring the tree further from what is wanted, not nearer. Of hundreds of trees that
+    /// all go past it, as threads have them, the sum would be far too large.
+    fn plan_directory(&mut self, config: &Config, wanted_kib: u64) -> bool {
         let steps = matches!(config.work, Work::Steps(_));
+        let (mut size, mut is_near) = (self.draw_size(config), false);
+        if self.is_nearer_without(size, wanted_kib) {
+            return false;
+        }
+        self.begin_directory();
         let mut made = 0;
-        while made < config.files_per_directory && self.kib < wanted_kib {
-            let size = config.sizes.size_kib(below(&mut self.random, 100) as u8);
+        while made < config.files_per_directory && self.kib < wanted_kib && !is_near {
             let there = !(steps && (self.files.len() as u32 + 1).is_multiple_of(ABSENT_ONE_OF));
             let accessed = steps || one_of_share(self.files.len() as u64, config.accessed_pct);
             self.plan_file(config, Kind::Data, size, (there, accessed));
             self.kib += u64::from(if there { size } else { 0 });
             made += 1;
+            if made < config.files_per_directory && self.kib < wanted_kib {
+                size = self.draw_size(config);
+                is_near = self.is_nearer_without(size, wanted_kib);
+            }
         }
         if let Work::Mix(mix) = &config.work {
             let named = |class| mix.percent(class) > 0;
@@ -148,6 +156,15 @@ impl Tree {
                 (0..spares).for_each(|_| self.plan_file(config, Kind::Inner, 0, (false, false)));
             }
         }
+        !is_near
+    }
+
+    fn draw_size(&mut self, config: &Config) -> u32 {
+        config.sizes.size_kib(below(&mut self.random, 100) as u8)
+    }
+
+    fn is_nearer_without(&self, size_kib: u32, wanted_kib: u64) -> bool {
+        self.kib > 0 && u64::from(size_kib) > 2 * wanted_kib.saturating_sub(self.kib)
     }
 
     fn plan_logs(&mut self, config: &Config) {

@@ -266,7 +266,7 @@ impl Job for Writing {
     }
 }
 
-fn note_verifier(state: &mut State, verifier: u64) -> Result<(), FilesError> {
+pub(super) fn note_verifier(state: &mut State, verifier: u64) -> Result<(), FilesError> {
     match state.verifier.replace(verifier) {
         Some(before) if before != verifier => Err(FilesError::Restarted),
         _ => Ok(()),

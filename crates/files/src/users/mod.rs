@@ -5,6 +5,7 @@
 
 mod audit;
 mod check;
+mod commits;
 mod draw;
 mod emptying;
 mod fill;

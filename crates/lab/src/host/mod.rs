@@ -2,7 +2,9 @@
 
 pub(crate) mod beside;
 pub(crate) mod clients;
+pub(crate) mod descriptors;
 pub(crate) mod devices;
+pub(crate) mod elsewhere;
 pub(crate) mod observed;
 pub(crate) mod opened;
 pub(crate) mod paced;

@@ -3,12 +3,18 @@
 //! Prevents: a study of a server that this machine cannot start, found out when its stacks have been built.
 
 use super::server::{PATIENCE, Server};
+use crate::host::descriptors;
 use crate::host::stand::Stand;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use files::{LocalDirectory, NfsServer, Place};
 use ledger::Skipped;
 use plan::{Access, Files, Stack};
 use std::net::{IpAddr, ToSocketAddrs};
+
+/// A session keeps the directory, and a call opens up to two files more.
+const FILES_OF_A_SESSION: u64 = 3;
+/// Of the rest of the process: the result file, journals, devices, descriptors of observers.
+const FILES_BESIDE: u64 = 200;
 
 /// A server that was there, as a study names it.
 struct Address {
@@ -36,6 +42,13 @@ pub(super) fn of(stand: &Stand, files: &Files, sessions: u32, server: Option<&Se
     if let Some(url) = stand.stack.kind.server() {
         return there(url, files).map(Place::Nfs3);
     }
+    let wanted = u64::from(sessions) * FILES_OF_A_SESSION + FILES_BESIDE;
+    let may = descriptors::raise_to(wanted);
+    ensure!(
+        may >= wanted,
+        "{sessions} sessions need {wanted} open files, and this process may have {may}\n  \
+         raise the hard limit (`ulimit -Hn`), or write fewer `sessions`"
+    );
     let directory = stand.directory()?;
     let held = sandbox::Directory::open(&directory)?;
     let directory = rustix::io::fcntl_dupfd_cloexec(&held, 0).context("hold the directory of the files")?;

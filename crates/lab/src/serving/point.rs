@@ -4,6 +4,7 @@
 
 use super::rows::{self, Answers};
 use super::work;
+use crate::host::elsewhere;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
 use anyhow::Context;
@@ -34,14 +35,24 @@ pub(super) struct Ramp<'a> {
     /// When the phase began.
     pub(super) since: u64,
     pub(super) cancel: &'a Arc<AtomicBool>,
+    /// The server was there before: nobody here can sync its file system, or see its host.
+    pub(super) is_elsewhere: bool,
 }
 
 impl Ramp<'_> {
     /// Grows the tree to the data of a load, and has it written.
     pub(super) fn grow(&self, tree: &mut files::Serving, rate: Rate, host: &mut Host<'_>) -> anyhow::Result<()> {
         tree.grow_to(self.serving.data_bytes(rate), false)?;
-        host.rest().context("rest before a point")?;
+        self.settle(tree, host).context("rest before a point")?;
         Ok(())
+    }
+
+    /// Until all that was written is stable; gives the time that was spent only on proving it.
+    fn settle(&self, tree: &mut files::Serving, host: &mut Host<'_>) -> anyhow::Result<u64> {
+        if self.is_elsewhere {
+            tree.commit()?;
+        }
+        host.rest()
     }
 
     /// Runs a point; its outcome is apart, for it takes 8 MB. After an error `answers` has what was wrong in those that
@@ -57,16 +68,19 @@ impl Ramp<'_> {
         if self.serving.warm_up.0 > 0 {
             let pacing = work::pacing(self.serving, rate.0, self.serving.warm_up.0, self.cancel);
             drive(tree, (&pacing, !seed), (answers, " in the warm-up"))?;
-            host.rest().context("rest after the warm-up of a point")?;
+            self.settle(tree, host).context("rest after the warm-up of a point")?;
         }
         let pacing = work::pacing(self.serving, rate.0, self.time_ns, self.cancel);
         host.start()?;
         let point = drive(tree, (&pacing, seed), (answers, ""))?;
-        let proof_ns = host.rest().context("rest after a point")?;
+        let proof_ns = self.settle(tree, host).context("rest after a point")?;
         let drain_ns = targets::monotonic_ns()
             .saturating_sub(point.outcome.ended)
             .saturating_sub(proof_ns);
         let mut seen = host.stop()?;
+        if self.is_elsewhere {
+            elsewhere::keep_users(&mut seen);
+        }
         rows::count_answers(&mut seen, std::mem::take(answers), &point.counts);
         seen.measures.push((Measure::FilesDrainNs, drain_ns as f64));
         let ran = Ran {
@@ -113,7 +127,14 @@ fn response_ns(outcome: &Outcome, limit: Limit) -> f64 {
     }
     match limit.of {
         LimitOf::Mean => all.mean(),
-        LimitOf::P99 => all.value_at_quantile(0.99) as f64,
+        LimitOf::P99 => {
+            // What was never sent took longer than all that ended.
+            let quantile = 0.99 * (1.0 + outcome.unsent as f64 / all.len().max(1) as f64);
+            match quantile <= 1.0 {
+                true => all.value_at_quantile(quantile) as f64,
+                false => f64::INFINITY,
+            }
+        }
     }
 }
 

@@ -49,10 +49,10 @@ impl Work<'_> {
         let run = (self.seed ^ (self.seed >> 32)) as u32;
         let config = work::config(self.serving, self.files, run, self.seed)?;
         let place = place::of(self.stand, self.files, self.serving.sessions, self.server)?;
-        // What lies on LUNs goes with the stack; elsewhere it is ours to take away.
-        let mut tree = Tree::begin(config, place, self.stand.stack.data.is_none())?;
+        let is_removed = self.is_removed();
+        let mut tree = Tree::begin(config, place, is_removed)?;
         let (mut done, worked) = self.work(&mut tree, host);
-        if self.stand.stack.data.is_none() {
+        if is_removed {
             self.around.doing(self.phase, " · removing the files");
         }
         if let Err(error) = tree.end(worked) {
@@ -66,6 +66,17 @@ impl Work<'_> {
             });
         }
         Ok(done)
+    }
+
+    /// What lies on LUNs goes with the stack, but a later phase begins without it; elsewhere it is ours to take away.
+    fn is_removed(&self) -> bool {
+        let is_last = self
+            .around
+            .study
+            .phases
+            .last()
+            .is_some_and(|last| std::ptr::eq(last, self.phase));
+        self.stand.stack.data.is_none() || !is_last
     }
 
     /// Gives what was found in any case, and what ended the work before its time.
@@ -104,6 +115,7 @@ impl Work<'_> {
             seed: self.seed,
             since: targets::monotonic_ns(),
             cancel: turn.cancel,
+            is_elsewhere: self.stand.stack.kind.server().is_some(),
         };
         host.before_data()?;
         for (nth, rate) in self.serving.load.iter().enumerate() {

@@ -5,9 +5,9 @@
 //! nobody asked for.
 
 use crate::condition::Condition;
+use crate::host::descriptors;
 use databases::sqlite::{NewFile, Room, SqliteError, TEMP_DEPTH, TEMP_MEMORY, TempCounts, TempSpace};
 use diskgroup::{FileSpec, Group, GroupError, Stripe};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use targets::{BasePort, Method, OpenSpec};
@@ -81,16 +81,8 @@ impl Temp {
     /// So many users are going to ask: each temporary file has its disks open.
     pub(super) fn ready(&self, users: usize) {
         let wanted = (users * FILES_OF_USER * self.disks + FILES_BESIDE) as u64;
-        let limit = getrlimit(Resource::Nofile);
-        let most = limit.maximum.unwrap_or(u64::MAX);
-        if limit.current.is_some_and(|current| current < wanted.min(most)) {
-            let raised = Rlimit {
-                current: Some(wanted.min(most)),
-                maximum: limit.maximum,
-            };
-            // Without it a question ends with the error of a file that could not be opened.
-            let _ = setrlimit(Resource::Nofile, raised);
-        }
+        // Without it a question ends with the error of a file that could not be opened.
+        descriptors::raise_to(wanted);
     }
 
     /// The same; `apart`: the directory lies on LUNs that are theirs alone.

@@ -115,7 +115,8 @@ pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
 /// From this share on of what fell due, a p99 without what was never sent says nothing.
 const UNSENT_MAX: f64 = 0.01;
 
-fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
+/// p99 of what fell due, ns, where what was never sent takes longer than all that ended; `None`: it is more than 1 %.
+pub(crate) fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
     let quantile = 0.99 * (1.0 + unsent / ended.len() as f64);
     (quantile <= 1.0).then(|| ended.value_at_quantile(quantile) as f64)
 }

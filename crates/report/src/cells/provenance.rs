@@ -7,7 +7,7 @@ use super::counts::{READS_ASKED, WRITES_ASKED};
 use crate::check::Status;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
-use ledger::Measure;
+use ledger::{Measure, PhaseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -188,18 +188,19 @@ impl Provenance {
         }
     }
 
-    /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a
+    /// `None` when the phase may be ranked, else why not: as a storage result, or, where a cache may serve, as what a
     /// stack makes of its storage and its memory.
-    pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
-        self.doubt(cached_counts).map(|(_, reason)| reason)
+    pub(crate) fn objection(&self, may: MayServe) -> Option<String> {
+        self.doubt(may).map(|(_, reason)| reason)
     }
 
     /// The same with the status of the line in the sheet, so that the two cannot disagree: the graver of both
     /// directions.
-    pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
+    pub(crate) fn doubt(&self, may: MayServe) -> Option<(Status, String)> {
         let of = |(name, direction): (&str, Direction)| match direction.origin {
             Origin::Device | Origin::None | Origin::Uncounted | Origin::SeveralHosts => None,
-            Origin::Cache | Origin::Mixed if cached_counts => None,
+            Origin::Cache | Origin::Mixed if may != MayServe::Devices => None,
+            Origin::Unknown if may == MayServe::Anything => None,
             Origin::Unknown => Some((Status::Suspect, format!("no device is visible below its {name}"))),
             Origin::Cache => Some((Status::Invalid, self.by_cache(name, direction, "by a cache"))),
             Origin::Mixed => Some((Status::Suspect, self.by_cache(name, direction, "partly by a cache"))),
@@ -209,7 +210,7 @@ impl Provenance {
             (Some((of_reads, _)), Some((of_writes, _))) if of_writes > of_reads => writes,
             _ => reads.or(writes),
         };
-        graver.or_else(|| self.idle(cached_counts))
+        graver.or_else(|| self.idle(may))
     }
 
     fn by_cache(&self, name: &str, direction: Direction, by: &str) -> String {
@@ -260,9 +261,9 @@ impl Provenance {
 
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
     /// anything. Where both device and cache count, it need not be known which it was.
-    fn idle(&self, cached_counts: bool) -> Option<(Status, String)> {
+    fn idle(&self, may: MayServe) -> Option<(Status, String)> {
         let doubt = match (self.is_blurred(), self.is_partly_uncounted()) {
-            (true, _) if cached_counts && !self.is_uncounted_elsewhere() => return None,
+            (true, _) if may != MayServe::Devices && !self.is_uncounted_elsewhere() => return None,
             (true, _) => (
                 Status::Suspect,
                 "temporary files lie beside its data, so nobody knows whether a cache served it",
@@ -278,6 +279,28 @@ impl Provenance {
         match self.arc_share.filter(|_| name == READS) {
             Some(share) => format!("; the ARC served {:.0} % of the accesses to data", share * 100.0),
             None => String::new(),
+        }
+    }
+}
+
+/// What may serve a phase that is ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MayServe {
+    /// Devices, for it is a storage result.
+    Devices,
+    /// A cache too, in a budget that was kept; devices must be visible.
+    Caches,
+    /// File serving: storage and memory together, also on a host that is out of sight.
+    Anything,
+}
+
+impl MayServe {
+    /// `cached_counts`: the study ranks what caches served, and the budget was kept.
+    pub(crate) fn of(kind: PhaseKind, cached_counts: bool) -> MayServe {
+        match (kind_row(kind).is_with_memory, cached_counts) {
+            (true, _) => MayServe::Anything,
+            (false, true) => MayServe::Caches,
+            (false, false) => MayServe::Devices,
         }
     }
 }
@@ -449,21 +472,39 @@ mod tests {
         };
         let none = direction(Origin::None, TemporaryFiles::Light);
         let blurred = of(direction(Origin::Uncounted, TemporaryFiles::Within), none);
-        let (status, why) = blurred.doubt(false).expect("a doubt");
+        let (status, why) = blurred.doubt(MayServe::Devices).expect("a doubt");
         assert!(
             status == Status::Suspect && why.contains("temporary files lie beside its data"),
             "{why}"
         );
-        assert_eq!(blurred.doubt(true), None);
+        assert_eq!(blurred.doubt(MayServe::Caches), None);
         let untold = of(direction(Origin::Uncounted, TemporaryFiles::Light), none);
-        assert!(untold.objection(true).is_some_and(|why| why.contains("does not say")));
+        assert!(
+            untold
+                .objection(MayServe::Caches)
+                .is_some_and(|why| why.contains("does not say"))
+        );
         let cached = of(blurred.reads, direction(Origin::Cache, TemporaryFiles::Light));
         assert!(
             cached
-                .objection(false)
+                .objection(MayServe::Devices)
                 .is_some_and(|why| why.contains("its writes were served by a cache"))
         );
-        assert_eq!(of(none, none).doubt(true).map(|doubt| doubt.0), Some(Status::Invalid));
+        assert_eq!(
+            of(none, none).doubt(MayServe::Caches).map(|doubt| doubt.0),
+            Some(Status::Invalid)
+        );
+        let unseen = of(direction(Origin::Unknown, TemporaryFiles::Light), none);
+        assert!(
+            unseen
+                .objection(MayServe::Devices)
+                .is_some_and(|why| why.contains("no device is visible"))
+        );
+        assert_eq!(
+            unseen.doubt(MayServe::Caches),
+            None,
+            "ranked with its memory, wherever that is"
+        );
     }
 
     #[test]

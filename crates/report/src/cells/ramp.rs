@@ -3,6 +3,7 @@
 //! Takes the rows of a phase of file serving, gives a [`Ramp`]. Prevents: a load that was asked for and not done, and
 //! "the limit" of a ramp that never reached one.
 
+use super::latency::p99_with_unsent;
 use crate::figures::over;
 use hdrhistogram::Histogram;
 use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, add_histogram, decode_histogram};
@@ -26,7 +27,8 @@ pub(crate) struct PointOfRun {
     pub(crate) done_per_s: f64,
     pub(crate) mean_ns: f64,
     pub(crate) p50_ns: f64,
-    pub(crate) p99_ns: f64,
+    /// With what was never sent; `None` where that is more than 1 %.
+    pub(crate) p99_ns: Option<f64>,
     pub(crate) late_share: f64,
     pub(crate) unsent_share: f64,
     pub(crate) operations: f64,
@@ -124,11 +126,13 @@ impl PointOfRun {
         let Some(response) = response.filter(|all| !all.is_empty() && seconds > 0.0) else {
             return Ok(None);
         };
-        let (mean_ns, p99_ns) = (response.mean(), response.value_at_quantile(0.99) as f64);
+        let p99_ns = p99_with_unsent(&response, point.unsent as f64);
+        let mean_ns = response.mean();
         let served_ns = service.as_ref().map_or(mean_ns, |all| all.mean());
-        let served_p99_ns = service.map_or(p99_ns, |all| all.value_at_quantile(0.99) as f64);
+        let served_p99_ns = service.as_ref().unwrap_or(&response).value_at_quantile(0.99) as f64;
         let (limited_ns, limited_sent_ns) = match serving.limit_of {
-            LimitOf::P99 => (p99_ns, served_p99_ns),
+            // Unknown, it is longer than all that ended.
+            LimitOf::P99 => (p99_ns.unwrap_or(f64::INFINITY), served_p99_ns),
             LimitOf::Mean => (mean_ns, served_ns),
         };
         let done_per_s = point.in_time as f64 / seconds;
@@ -195,10 +199,12 @@ fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
         };
     };
     let over = &points[outside];
+    let last = outside.checked_sub(1).map(|nth| &points[nth]);
     let Some(limit) = serving.limit_ns.map(|ns| ns as f64) else {
-        return AtLimit::At(over.done_per_s);
+        // What a lower load did the stack can do, though a higher one makes it do less.
+        return AtLimit::At(last.map_or(over.done_per_s, |last| over.done_per_s.max(last.done_per_s)));
     };
-    let Some(last) = outside.checked_sub(1).map(|nth| &points[nth]) else {
+    let Some(last) = last else {
         // Response may be short where the load was not reached.
         return match over.limited_ns <= limit {
             true => AtLimit::At(over.done_per_s),
@@ -242,7 +248,7 @@ mod tests {
             done_per_s: done,
             mean_ns: mean_ms * 1e6,
             p50_ns: 0.0,
-            p99_ns: 0.0,
+            p99_ns: None,
             late_share: 0.0,
             unsent_share: 0.0,
             operations: 1.0,
@@ -316,6 +322,8 @@ mod tests {
         assert_eq!(at(&slower), AtLimit::At(1000.0), "also where response stays short");
         let without = at_limit(&[point(100.0, 100.0, 5.0), point(200.0, 150.0, 9.0)], &serving(None));
         assert_eq!(without, AtLimit::At(150.0));
+        let fell = at_limit(&[point(100.0, 100.0, 5.0), point(200.0, 60.0, 9.0)], &serving(None));
+        assert_eq!(fell, AtLimit::At(100.0), "it has done more at a lower load");
     }
 
     #[test]

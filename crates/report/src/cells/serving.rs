@@ -205,10 +205,10 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
         blocks_inside: of.iter().filter(|(point, _)| point.inside).count() as u32,
         response_ns_mean: derived(|point| point.mean_ns),
         response_ns_p50: derived(|point| point.p50_ns),
-        response_ns_p99: derived(|point| point.p99_ns),
+        response_ns_p99: Figure::of(of.iter().map(|(point, _)| point.p99_ns)),
         late_share: derived(|point| point.late_share),
         unsent_share: derived(|point| point.unsent_share),
-        cpu_busy_share: measured(&|(_, stored)| stored.get(Measure::CpuIdleShare).map(|idle| 1.0 - idle)),
+        cpu_busy_share: measured(&|(_, stored)| busy_share(stored)),
         cpu_us_per_operation: per(&[Measure::CpuBusyNs], 1e3),
         cpu_server_us_per_operation: per(&[Measure::CpuServerUserNs, Measure::CpuServerSystemNs], 1e3),
         cpu_client_us_per_operation: per(&[Measure::CpuClientUserNs, Measure::CpuClientSystemNs], 1e3),
@@ -225,10 +225,21 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
     }
 }
 
-/// Seconds that a point was watched: its time and the drain behind it.
+/// Seconds of a point. What its drain wrote is work of these seconds too: a longer drain makes no load smaller.
 fn seconds(point: &LoadPoint) -> f64 {
-    let drain_ns = point.get(Measure::FilesDrainNs).unwrap_or(0.0).max(0.0);
-    (point.ended_ns.saturating_sub(point.began_ns) as f64 + drain_ns) / 1e9
+    point.ended_ns.saturating_sub(point.began_ns) as f64 / 1e9
+}
+
+/// Processor time that the point and its drain took, over what the processors had in the point's time.
+fn busy_share(point: &LoadPoint) -> Option<f64> {
+    let over_time = |busy: Measure, processors: Measure| {
+        over(
+            point.get(busy).map(|ns| ns / 1e9),
+            point.get(processors).map(|count| count * seconds(point)),
+        )
+    };
+    over_time(Measure::CpuAllowedBusyNs, Measure::CpuAllowed)
+        .or_else(|| over_time(Measure::CpuBusyNs, Measure::CpuCores))
 }
 
 fn sum(point: &LoadPoint, measures: &[Measure]) -> Option<f64> {

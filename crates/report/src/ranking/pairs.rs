@@ -5,11 +5,10 @@
 
 use crate::cells::latency::unsent_objection;
 use crate::cells::metric::Metric;
-use crate::cells::provenance::{Provenance, cached_counts, unseen};
+use crate::cells::provenance::{MayServe, Provenance, cached_counts, unseen};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
 use crate::looked::looked;
-use crate::phase_kind::kind_row;
 use crate::ranking::refusals;
 use ledger::{Group, Stack, TrialStatus};
 use schemars::JsonSchema;
@@ -197,8 +196,8 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
     // A phase not yet seen has no objection: the provenance of nothing would say that nothing was asked.
     // What files are served with is storage and memory together.
-    let counts = kind_row(phase.kind).is_with_memory || cached_counts(book, &seen);
-    let of_provenance = || Provenance::of(&seen, unseen(book, stack, &seen)).objection(counts);
+    let may = MayServe::of(phase.kind, cached_counts(book, &seen));
+    let of_provenance = || Provenance::of(&seen, unseen(book, stack, &seen)).objection(may);
     let of_serving = crate::cells::serving::objection(&seen, &all).ok().flatten();
     of_serving
         .or(of_orders)

@@ -7,7 +7,7 @@
 use super::at::At;
 use super::rule::Taken;
 use crate::cells::over_time::{operation_rates, resampled};
-use crate::cells::provenance::Origin;
+use crate::cells::provenance::{MayServe, Origin};
 use crate::cells::stalls::stalls;
 use crate::check::Status;
 use crate::format::{nanoseconds, number, percent};
@@ -47,8 +47,11 @@ impl At<'_> {
         let by_cache = origins
             .iter()
             .any(|origin| matches!(origin, Origin::Cache | Origin::Mixed));
-        let counts = self.cell.cached_counts && by_cache;
-        let doubt = provenance.doubt(self.cell.cached_counts);
+        let may = MayServe::of(self.kind, self.cell.cached_counts);
+        // Of a server that was there, or of a mount from elsewhere, no device is visible.
+        let out_of_sight = may == MayServe::Anything && origins.contains(&Origin::Unknown);
+        let counts = self.cell.cached_counts && by_cache || out_of_sight;
+        let doubt = provenance.doubt(may);
         let status = match &doubt {
             // What is not ranked for it is in doubt for it, and nothing else is.
             Some((status, _)) => *status,

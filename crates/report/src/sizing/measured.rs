@@ -7,7 +7,7 @@
 
 use crate::analysis::Analysis;
 use crate::cells::latency::{response_p99, service_p99};
-use crate::cells::provenance::{Origin, Provenance, unseen};
+use crate::cells::provenance::{MayServe, Origin, Provenance, unseen};
 use crate::figures::over;
 use crate::format::percent;
 use crate::history::{Book, PhaseHead, Seen};
@@ -197,7 +197,7 @@ fn doubt(book: &Book, stack: &str, seen: &Seen) -> Option<String> {
     // Its writes alone may keep a phase ranked.
     let few = found.reads.origin == Origin::None;
     let few = few.then(|| "its reads are next to nothing, so it has no mix".to_string());
-    found.objection(false).or(few)
+    found.objection(MayServe::Devices).or(few)
 }
 
 /// The reason where scans took so much of the stack that what is left says nothing of single pages. One request of a

@@ -200,6 +200,8 @@ impl Connection {
             ("user", address.user.as_str()),
             ("database", address.database.as_str()),
             ("client_encoding", "UTF8"),
+            // Answers are compared by their text, whatever the role or the database has set.
+            ("DateStyle", "ISO"),
             ("application_name", "assay"),
         ];
         parameters.extend_from_slice(options);

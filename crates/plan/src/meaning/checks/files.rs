@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::Findings;
 use crate::space;
-use crate::study::{Access, End, FileServer, Inject, PowerCut, Protocol, Serving, Stack, Study};
+use crate::study::{Access, End, FileMix, FileMixed, FileServer, Inject, PowerCut, Protocol, Serving, Stack, Study};
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -31,6 +31,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         let cure = "keep one of the two: [files] serves the stacks' files, [database] works on them";
         findings.add(span, "a study has [files] or [database], not both", cure);
     }
+    nobody_serves(&written.files, study, findings);
     for (w, one) in written.stacks.iter().zip(&study.stacks) {
         let before = findings.len();
         stack(w, one, findings);
@@ -140,6 +141,22 @@ fn kernel(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     }
 }
 
+/// Where every stack is a server that is there, none is started.
+fn nobody_serves(files: &WrittenFiles, study: &Study, findings: &mut Findings) {
+    if study.stacks.is_empty() || study.stacks.iter().any(|stack| stack.kind.server().is_none()) {
+        return;
+    }
+    let said = [
+        ("server", files.server.as_ref().map(|at| &at.span)),
+        ("threads", files.threads.as_ref().map(|at| &at.span)),
+    ];
+    for (key, span) in said {
+        let Some(span) = span else { continue };
+        let message = format!("`{key}` is of a server that Assay starts, and all stacks here are servers already");
+        findings.add(span, message, "remove it");
+    }
+}
+
 fn protocol(files: &WrittenFiles, w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
     let Some(of) = stack.engine.files() else { return };
     let span = place(&files.protocol, files.span.as_ref().unwrap_or(&w.span));
@@ -173,9 +190,53 @@ fn protocol(files: &WrittenFiles, w: &WrittenStack, stack: &Stack, findings: &mu
 
 /// What holds for the users of every phase.
 fn users(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findings) {
+    ignored(w, serving, findings);
+    whole_blocks(w, serving, study, findings);
     sessions(w, serving, study, findings);
     room(w, serving, study, findings);
     enough(w, serving, findings);
+}
+
+/// Keys that the work of a phase never asks for, but with the value that changes nothing: a study prints itself so.
+fn ignored(w: &WrittenPhase, serving: &Serving, findings: &mut Findings) {
+    let (is_steps, is_build) = (serving.work.is_some(), serving.mix == FileMixed::Mix(FileMix::Build));
+    let said = [
+        ("accessed", is_steps, w.accessed.as_ref(), 1.0),
+        ("lookups_failed", is_steps, w.lookups_failed.as_ref(), 0.0),
+        ("append", is_steps || is_build, w.append.as_ref(), 0.0),
+    ];
+    for (key, is_ignored, at, nothing) in said {
+        let Some(at) = at.filter(|at| is_ignored && at.value.0 != nothing) else {
+            continue;
+        };
+        let what = match is_steps {
+            true => "a `work`, which has its own steps",
+            false => "mix = \"build\", which has its own writes",
+        };
+        let message = format!("`{key}` means nothing to {what}");
+        findings.add(&at.span, message, "remove it, or use another `mix`");
+    }
+}
+
+/// Direct access reads and writes whole blocks, and mixes of small calls have writes of any length.
+fn whole_blocks(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findings) {
+    let is_whole = serving.work.is_some() || serving.mix == FileMixed::Mix(FileMix::Build);
+    let is_direct = |stack: &&Stack| {
+        let by_calls = stack
+            .engine
+            .files()
+            .is_some_and(|files| files.protocol == Protocol::Posix);
+        by_calls && stack.access == Access::Direct
+    };
+    let Some(stack) = study.stacks.iter().find(is_direct).filter(|_| !is_whole) else {
+        return;
+    };
+    let message = format!(
+        "stack {:?} has access = \"direct\", which takes whole 4 KiB, and this mix has shorter writes",
+        stack.name
+    );
+    let cure = "remove `access`, or write mix = \"build\" or a `work`, with sizes in multiples of 4KiB";
+    findings.add(place(&w.mix, &w.span), message, cure);
 }
 
 /// A cut or a kill ends a server that we start, and what users were told must not depend on what they hold themselves.
