@@ -147,7 +147,8 @@ fn on_this_host(
     (run_id, together): (&str, Option<&Together>),
     caller: Caller<'_>,
 ) -> Result<(), Failure> {
-    let prepared = HostSite::prepare(plan, run_id, wanted.yes, caller);
+    let ranks = together.map(|together| together.ranks.clone());
+    let prepared = HostSite::prepare(plan, run_id, wanted.yes, ranks, caller);
     let mut site = prepared.map_err(|error| {
         if is_left(run_id) {
             Failure::Dirty(error)
@@ -155,7 +156,6 @@ fn on_this_host(
             Failure::Run(error)
         }
     })?;
-    site.with_ranks(together.map(|together| together.ranks.clone()));
     for (stack, skipped) in plan.stacks.iter().zip(site.skipped()) {
         if let Some(skipped) = skipped {
             caller.progress.line(&format!(

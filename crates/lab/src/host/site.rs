@@ -50,7 +50,14 @@ pub struct HostSite<'a> {
 
 impl<'a> HostSite<'a> {
     /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
-    pub fn prepare(study: &'a Study, run_id: &str, yes: bool, caller: Caller<'_>) -> anyhow::Result<HostSite<'a>> {
+    /// `ranks`: other hosts, for the instances of its stacks.
+    pub fn prepare(
+        study: &'a Study,
+        run_id: &str,
+        yes: bool,
+        ranks: Option<Ranks>,
+        caller: Caller<'_>,
+    ) -> anyhow::Result<HostSite<'a>> {
         let began = Instant::now();
         let skipped = skipped(study);
         if let Some(first) = skipped
@@ -95,7 +102,7 @@ impl<'a> HostSite<'a> {
             skipped,
             limit: None,
             images: BTreeMap::new(),
-            ranks: None,
+            ranks,
             began,
         };
         site.find_sizes(caller)?;
@@ -104,11 +111,6 @@ impl<'a> HostSite<'a> {
         site.bound_memory()?;
         site.find_turns()?;
         Ok(site)
-    }
-
-    /// Gives it other hosts, for the instances of its stacks.
-    pub fn with_ranks(&mut self, ranks: Option<Ranks>) {
-        self.ranks = ranks;
     }
 
     /// How much data there is, and what the engine makes of it.
