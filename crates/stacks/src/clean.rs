@@ -105,6 +105,19 @@ pub(crate) fn others_with(own: &Journal, is_it: fn(&Undo) -> bool) -> Result<Vec
     let mut found = leftovers_with(state_dir, |open| open.iter().any(|step| is_it(&step.undo)))?;
     found.retain(|one| one.journal.as_path() != own.path());
     Ok(found)
+/// Whether the journal of this run is still there; also where nobody can tell. Journals of other runs do not matter.
+pub fn is_left(state_dir: &Path, run_id: &str) -> bool {
+    let journal = state_dir.join(format!("{run_id}{ENDING}"));
+    match std::fs::symlink_metadata(journal) {
+        Ok(_) => true,
+        // A state directory that is none holds no journal.
+        Err(e) => !matches!(
+            e.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
+    }
+}
+
 }
 
 fn leftovers_with(state_dir: &Path, is_it: impl Fn(&[OpenStep]) -> bool) -> Result<Vec<Leftover>, StackError> {
@@ -301,6 +314,22 @@ mod tests {
         let lock = journal.run().lock.try_clone().expect("its lock");
         let mut tool = sandbox::command(&sandbox::find_program("sleep").expect("sleep"))
             .arg("600")
+    #[test]
+    fn a_run_is_left_where_its_journal_is_or_nobody_can_tell() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().join("state");
+        assert!(!is_left(&state, "r"), "no directory, no journal");
+        let mut journal = Journal::create(&state, "r").expect("a journal");
+        assert!(is_left(&state, "r") && !is_left(&state, "other"));
+        // A journal of another run that means nothing hides nothing.
+        std::fs::write(state.join("broken.journal"), "nonsense").expect("written");
+        assert!(leftovers(&state).is_err() && is_left(&state, "r"));
+        assert_eq!(journal.undo_all(), []);
+        assert!(!is_left(&state, "r"));
+        // A name that no directory can hold: nobody can look.
+        assert!(is_left(&state, &"r".repeat(300)));
+    }
+
             .stdin(Stdio::from(lock))
             .spawn()
             .expect("sleep");
