@@ -9,6 +9,7 @@ use crate::host::process;
 use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, OpenStep, open_state_dir};
 use crate::undo::Undo;
 use rustix::fs::FlockOperation;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -92,19 +93,18 @@ impl CleanReport {
     }
 }
 
+impl Journal {
+    /// Its file, locked: as long as a child has it, nobody cleans up after this run.
+    pub fn lock(&self) -> &File {
+        &self.run().lock
+    }
+}
+
 /// The journals in the state directory, the oldest name first. A directory that does not exist has none.
 pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
     leftovers_with(state_dir, |_| true)
 }
 
-/// Runs other than this one that still have a step like that to undo, whether they are at work or dead.
-pub(crate) fn others_with(own: &Journal, is_it: fn(&Undo) -> bool) -> Result<Vec<Leftover>, StackError> {
-    let Some(state_dir) = own.path().parent() else {
-        return Ok(Vec::new());
-    };
-    let mut found = leftovers_with(state_dir, |open| open.iter().any(|step| is_it(&step.undo)))?;
-    found.retain(|one| one.journal.as_path() != own.path());
-    Ok(found)
 /// Whether the journal of this run is still there; also where nobody can tell. Journals of other runs do not matter.
 pub fn is_left(state_dir: &Path, run_id: &str) -> bool {
     let journal = state_dir.join(format!("{run_id}{ENDING}"));
@@ -118,6 +118,14 @@ pub fn is_left(state_dir: &Path, run_id: &str) -> bool {
     }
 }
 
+/// Runs other than this one that still have a step like that to undo, whether they are at work or dead.
+pub(crate) fn others_with(own: &Journal, is_it: fn(&Undo) -> bool) -> Result<Vec<Leftover>, StackError> {
+    let Some(state_dir) = own.path().parent() else {
+        return Ok(Vec::new());
+    };
+    let mut found = leftovers_with(state_dir, |open| open.iter().any(|step| is_it(&step.undo)))?;
+    found.retain(|one| one.journal.as_path() != own.path());
+    Ok(found)
 }
 
 fn leftovers_with(state_dir: &Path, is_it: impl Fn(&[OpenStep]) -> bool) -> Result<Vec<Leftover>, StackError> {
@@ -244,7 +252,7 @@ fn journals(state_dir: &Path, ending: &str) -> Result<Vec<PathBuf>, StackError> 
 
 /// Whether somebody holds the lock. Asked with a shared lock, which is let go at once.
 fn is_held(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
+    let Ok(file) = File::open(path) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
@@ -306,14 +314,6 @@ mod tests {
         assert!(found.is_clean() && found.runs.len() == 1 && !path.exists(), "{found:?}");
     }
 
-    /// A journal is made without a name, and `/proc` never shows the one that it gets.
-    #[test]
-    fn who_holds_the_journal_of_a_run_is_found() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let mut journal = Journal::create(&dir.path().join("state"), "r").expect("a journal");
-        let lock = journal.run().lock.try_clone().expect("its lock");
-        let mut tool = sandbox::command(&sandbox::find_program("sleep").expect("sleep"))
-            .arg("600")
     #[test]
     fn a_run_is_left_where_its_journal_is_or_nobody_can_tell() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -330,6 +330,14 @@ mod tests {
         assert!(is_left(&state, &"r".repeat(300)));
     }
 
+    /// A journal is made without a name, and `/proc` never shows the one that it gets.
+    #[test]
+    fn who_holds_the_journal_of_a_run_is_found() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut journal = Journal::create(&dir.path().join("state"), "r").expect("a journal");
+        let lock = journal.run().lock.try_clone().expect("its lock");
+        let mut tool = sandbox::command(&sandbox::find_program("sleep").expect("sleep"))
+            .arg("600")
             .stdin(Stdio::from(lock))
             .spawn()
             .expect("sleep");

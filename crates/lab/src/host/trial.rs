@@ -10,7 +10,7 @@ use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
 use crate::host::stand::Stand;
 use crate::host::stands;
-use crate::instances::others::Others;
+use crate::instances::others::{Others, Where};
 use crate::moves::copying::{AroundCopy, Way};
 use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
@@ -208,9 +208,12 @@ impl<'a> Trial<'a> {
         let each = self.site.study.workers / count;
         instance.keep(0..each)?;
         let followers = opened.admit(count - 1)?;
-        let ranks = self.site.ranks.as_ref();
-        let (openings, held) = opened.openings((count, each), ranks.is_some())?;
-        let others = Others::open(openings, followers, ranks, self.turn.cancel)?;
+        let place = match &self.site.ranks {
+            Some(ranks) => Where::There(ranks),
+            None => Where::Here(&self.site.journal),
+        };
+        let (openings, held) = opened.openings((count, each), matches!(place, Where::There(_)))?;
+        let others = Others::open(openings, followers, &place, self.turn.cancel)?;
         // Until here they were found by our descriptors.
         drop(held);
         // What the others have now was this process's until then.

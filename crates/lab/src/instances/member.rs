@@ -15,6 +15,7 @@ use crate::signals;
 use anyhow::{Context, anyhow, bail};
 use hosts::Offset;
 use rustix::io::Errno;
+use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -168,11 +169,12 @@ impl Heard {
 }
 
 impl Member {
-    /// Starts the process of the instance of this number on this host.
-    pub(super) fn start(number: u32) -> anyhow::Result<Member> {
+    /// Starts the process of the instance of this number on this host. `lock`: of the run's journal; who cleans up
+    /// after the run waits for the process too.
+    pub(super) fn start(number: u32, lock: &File) -> anyhow::Result<Member> {
         let mut command = sandbox::ourselves();
         command.arg("instance");
-        Member::of(number, command, PATIENCE)
+        Member::of(number, command, lock, PATIENCE)
     }
 
     /// Starts it on its own host. `ends`: of the pipes to the owner of its disk group; gives where it finds them.
@@ -197,13 +199,13 @@ impl Member {
         Ok((member, hears))
     }
 
-    fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {
-        let mut child = command
+    fn of(number: u32, mut command: Command, lock: &File, patience: Duration) -> anyhow::Result<Member> {
+        let command = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("start the process of instance {number}"))?;
+            .stderr(Stdio::piped());
+        let mut child =
+            sandbox::start_holding(command, lock).with_context(|| format!("start the process of instance {number}"))?;
         let (Some(orders), Some(answers), Some(words)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             bail!("the process of instance {number} has no pipes");
@@ -473,7 +475,8 @@ mod tests {
     fn member(script: &str, patience: Duration) -> Member {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let mut member = Member::of(2, command, patience).unwrap();
+        let lock = tempfile::tempfile().unwrap();
+        let mut member = Member::of(2, command, &lock, patience).unwrap();
         member.tell(Order::Settle).unwrap();
         member
     }
