@@ -283,6 +283,11 @@ impl Member {
         self.send(order)
     }
 
+    /// A phase begins.
+    pub(super) fn begin_phase(&mut self) -> anyhow::Result<()> {
+        self.send(Order::Begin)
+    }
+
     /// Ends the work that it was told last; the answer to that comes all the same.
     pub(super) fn stop(&mut self) -> anyhow::Result<()> {
         self.send(Order::Stop)
@@ -547,6 +552,17 @@ mod tests {
         let failed = answer(&mut member(script, LONG)).err().expect("an error");
         assert!(crate::not_kept::is_loss(&failed), "{failed:#}");
         assert_eq!(format!("{failed:#}"), "instance 2: no page");
+    }
+
+    /// A phase may have several works: it begins once, and no answer to that is waited for.
+    #[test]
+    fn the_begin_of_a_phase_has_no_answer() {
+        let script = "read settle; read begin; read work; case \"$begin$work\" in \
+                      *1*Begin*2*Settle*) echo '{\"Answered\":[2,\"Opened\"]}';; esac; read order";
+        let mut member = member(script, LONG);
+        member.begin_phase().unwrap();
+        member.tell(Order::Settle).unwrap();
+        assert!(matches!(answer(&mut member), Ok(Answer::Opened)));
     }
 
     #[test]

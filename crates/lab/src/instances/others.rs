@@ -112,6 +112,11 @@ impl Others {
         self.members.is_empty()
     }
 
+    /// A phase begins: what is counted of it is counted anew, however many works it has.
+    pub(crate) fn begin_phase(&mut self) -> anyhow::Result<()> {
+        self.members.iter_mut().try_for_each(Member::begin_phase)
+    }
+
     /// Does `work` here while all others do theirs, from one moment on; gives what each did, the own work first.
     /// `work` ends early when one of the others is lost.
     pub(crate) fn with<T>(
@@ -210,7 +215,13 @@ impl Others {
         each.fold(Counters::default(), |sum, one| sum + one)
     }
 
-    /// Distinct pages that the phase changed and that came home, of all of them.
+    /// Checkpoints of the worker with the fewest, between the two times when they settled last.
+    pub(crate) fn checkpoints_least(&self) -> Option<u64> {
+        let each = self.members.iter().map(|member| member.settled.checkpoints_least);
+        each.min()
+    }
+
+    /// Distinct pages that the phase changed and that came home when they settled last, of all of them.
     pub(crate) fn overwritten_pages(&self) -> u64 {
         self.members.iter().map(|member| member.settled.overwritten_pages).sum()
     }
