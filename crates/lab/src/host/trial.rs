@@ -286,7 +286,8 @@ impl<'a> Trial<'a> {
             .with_models(luns.models_of(&stacks), luns.faults_of(&stacks))
             .with_pools(opened.pool().map(Pooled::zpool))
             .with_mounted(stand.built.ground.mounted_pool())
-            .with_files(stand.data_files(sizes), stand.data_copies());
+            .with_files(stand.data_files(sizes), stand.data_copies())
+            .one_of_several(self.site.ranks.is_some());
         Ok((instance, host))
     }
 
