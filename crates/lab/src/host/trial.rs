@@ -52,8 +52,9 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let sets: Vec<&String> = stack.lun_sets().collect();
     let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
-    let host = site.host.clone();
-    let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+    let (host, ranks) = (site.host.clone(), site.ranks.clone());
+    let on = (host.as_str(), ranks.as_ref());
+    let result = book::recorded(ledger, &stands[0].stack, turn, on, |ledger, id| {
         if stands[0].stack.engine.files().is_some() {
             let trial = serving::trial::Trial {
                 study,

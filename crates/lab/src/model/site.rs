@@ -163,7 +163,7 @@ impl Site for ModelSite<'_> {
 
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
         let stack = &self.study.stacks[turn.stack];
-        book::recorded(ledger, stack, turn, "model", |ledger, trial| {
+        book::recorded(ledger, stack, turn, ("model", None), |ledger, trial| {
             self.clock_ns = self.alone(ledger, turn, trial)?;
             Ok(())
         })

@@ -250,7 +250,7 @@ time = "1s"
             progress: &Silent,
             cancel: &Arc::new(AtomicBool::new(true)),
         };
-        let ran = book::recorded(&mut ledger, stack, &turn, "h", |ledger, trial| {
+        let ran = book::recorded(&mut ledger, stack, &turn, ("h", None), |ledger, trial| {
             let around = Around {
                 study: &study,
                 sizes: None,
