@@ -122,6 +122,10 @@ impl Site for ModelSite<'_> {
         result_file::create(path, &opening)
     }
 
+    fn must_fit(&self, _: &Ledger) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, stack) in self.study.stacks.iter().enumerate() {
             ledger.stack(&book::row(ordinal, stack, Layers::plain(["model"]), None))?;
