@@ -5,6 +5,7 @@
 //! studies, hosts or versions in one file, and a second study of which the report says nothing.
 
 use crate::bench::{Bench, LATE, PATIENCE, Ran, Running, model_study, verdicts};
+use crate::rig::limit;
 use ledger::{Ending, Ledger};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -236,9 +237,11 @@ fn a_schedule_that_cannot_be_kept_is_refused_before_the_file_is_changed() {
         )
     };
     let study = format!(
-        "[study]\nname = \"d\"\nquestion = \"Is it refused?\"\nblocks = 4\nseed = 5\ntime_limit = \"3h\"\n\
-         margin = \"0.1%\"\nschedule = \"whole\"\n[database]\ncache = \"1MiB\"\nschemas = 4\nscale = \"8MiB\"\n\
-         redo_size = \"4MiB\"\n{}{}[[phase]]\nname = \"p\"\nkind = \"random\"\nsessions = 4\nwork_loop = 20\n",
+        "[study]\nname = \"d\"\nquestion = \"Is it refused?\"\nblocks = 4\nseed = 5\ntime_limit = \"{}\"\n\
+         margin = \"0.1%\"\nschedule = \"whole\"\n[database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"8MiB\"\n\
+         redo_size = \"4MiB\"\n{}{}[[phase]]\nname = \"p\"\nkind = \"random\"\nsessions = 4\nwork_unit = 4\n\
+         work_loop = 20\n",
+        limit("13s"),
         stack("one"),
         stack("two")
     );
