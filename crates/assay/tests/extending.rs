@@ -5,6 +5,7 @@
 //! studies, hosts or versions in one file, and a second study of which the report says nothing.
 
 use crate::bench::{Bench, LATE, PATIENCE, Ran, Running, model_study, verdicts};
+use crate::rig::limit;
 use ledger::{Ending, Ledger};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -169,12 +170,12 @@ fn what_may_not_be_extended_is_refused_with_the_cure() {
     );
     refused(
         &["--extend", "host.assay"],
-        &["another host (host: elsewhere", "extend it there"],
+        &["another host (elsewhere", "go on with it there"],
     );
     copy("version.assay", "UPDATE study SET tool_version = '0.0.9'");
     refused(
         &["--extend", "version.assay"],
-        &["assay 0.0.9 ran it", "extend it with assay 0.0.9"],
+        &["assay 0.0.9 ran it", "go on with it by assay 0.0.9"],
     );
     copy("more.assay", "INSERT INTO extension VALUES (1, 40, 4, 1)");
     refused(&["--extend", "more.assay"], &["extensions that no run adds"]);
@@ -185,6 +186,77 @@ fn what_may_not_be_extended_is_refused_with_the_cure() {
         &["--extend", "decided.assay"],
         &["every comparison has its verdict", "assay report decided.assay"],
     );
+}
+
+/// What blocks of one file have in common is asked of a file that is resumed, too.
+#[test]
+fn blocks_of_another_host_kernel_user_or_version_are_not_resumed() {
+    let bench = Bench::new();
+    bench.write("study.toml", &twins(3, 4));
+    run(&bench, "first.assay");
+    let of_host = |name: &str| format!("UPDATE fact SET value = 'other' WHERE scope = 'host' AND name = '{name}'");
+    for (change, words) in [
+        (of_host("host"), ["another host (other", "go on with it there"]),
+        (of_host("cpu"), ["another cpu (other", "go on with it there"]),
+        (of_host("kernel"), ["another kernel (other", "boot that kernel"]),
+        (of_host("user"), ["another user (other", "as that user"]),
+        (
+            "UPDATE study SET tool_version = '0.0.9'".to_string(),
+            ["assay 0.0.9 ran it", "by assay 0.0.9"],
+        ),
+        (
+            "INSERT INTO host VALUES (0, 'a', '6', 1, 1, 'b'), (1, 'c', '6', 1, 1, 'b')".to_string(),
+            ["ran on 2 hosts", "start as many ranks"],
+        ),
+    ] {
+        std::fs::copy(bench.path("first.assay"), bench.path("other.assay")).expect("copied");
+        edited(&bench.path("other.assay"), &change);
+        let before = std::fs::read(bench.path("other.assay")).expect("read");
+        for args in [
+            &["study.toml", "--resume", "-o", "other.assay"][..],
+            &["--extend", "other.assay"],
+        ] {
+            let ran = bench.run(&[&["run", "--quiet"], args].concat());
+            ran.failed_with(2, &[words[0], words[1], "start anew with another --output"]);
+        }
+        let after = std::fs::read(bench.path("other.assay")).expect("read");
+        assert!(before == after, "a refusal changed the file");
+    }
+}
+
+/// What is found out only when the host is ready: the file keeps its end, its seal and its extensions.
+#[test]
+fn a_schedule_that_cannot_be_kept_is_refused_before_the_file_is_changed() {
+    let bench = Bench::new();
+    let stack = |name: &str| {
+        let place = bench.path(name);
+        std::fs::create_dir(&place).expect("made");
+        format!(
+            "[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{}\"\n",
+            place.display()
+        )
+    };
+    let study = format!(
+        "[study]\nname = \"d\"\nquestion = \"Is it refused?\"\nblocks = 4\nseed = 5\ntime_limit = \"{}\"\n\
+         margin = \"0.1%\"\nschedule = \"whole\"\n[database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"8MiB\"\n\
+         redo_size = \"4MiB\"\n{}{}[[phase]]\nname = \"p\"\nkind = \"random\"\nsessions = 4\nwork_unit = 4\n\
+         work_loop = 20\n",
+        limit("13s"),
+        stack("one"),
+        stack("two")
+    );
+    bench.write("study.toml", &study);
+    run(&bench, "d.assay");
+    edited(
+        &bench.path("d.assay"),
+        "UPDATE fact SET value = 'stints abba, 1 s' WHERE scope = 'study' AND name = 'schedule'",
+    );
+    let before = std::fs::read(bench.path("d.assay")).expect("read");
+    let resumed = ["run", "study.toml", "--quiet", "--resume", "-o", "d.assay"];
+    bench
+        .run(&resumed)
+        .failed_with(3, &["which cannot be kept now", "start anew"]);
+    assert!(std::fs::read(bench.path("d.assay")).expect("read") == before);
 }
 
 #[test]

@@ -69,6 +69,11 @@ pub(crate) fn words(overwritten: u64, all: u64) -> String {
     }
 }
 
+/// The same where several instances wrote: those that had no space left did not say how far they had come.
+pub(crate) fn words_of_several() -> String {
+    "ran out of space; how many pages its instances had overwritten by then is not known".to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,7 +38,7 @@ mod trial;
 mod turn;
 mod writes;
 
-pub use again::extend::extension;
+pub use again::taking_up::{Start, may_go_on};
 pub use causes::chain;
 pub use host::site::{HostSite, undone, volume_unable};
 pub use instances::heard::{Lines as InstanceLines, heard as instance_heard, spoken as instances_spoken};
@@ -53,8 +53,7 @@ pub use ordered::OrderedError;
 pub use pool::zfs_ways;
 pub use progress::{BlockDone, Caller, Progress};
 pub use record::unix_ns;
-pub use result_file::must_match;
-pub use run::{Start, run};
+pub use run::run;
 pub use serving::unable as file_server_unable;
 pub use site::Site;
 pub use sql::generator::serve as serve_decision_rows;

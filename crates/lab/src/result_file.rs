@@ -55,7 +55,7 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
         })
         .collect();
     ledger.settings_all(&settings)?;
-    facts(&mut ledger, &Scope::Host, listed(observers::host_facts())?)?;
+    facts(&mut ledger, &Scope::Host, of_host()?)?;
     prices(&mut ledger, study)?;
     Ok(ledger)
 }
@@ -97,6 +97,13 @@ pub(crate) fn listed(said: Vec<(String, String)>) -> anyhow::Result<Vec<Disclose
     Ok(facts.collect::<Result<_, _>>()?)
 }
 
+/// What is known of this host, and who runs the study on it.
+pub(crate) fn of_host() -> anyhow::Result<Vec<Disclosed>> {
+    let user = if stacks::is_root() { "root" } else { "an ordinary user" };
+    let known = listed(observers::host_facts())?.into_iter();
+    Ok(known.chain([FactName::User.is(user)]).collect())
+}
+
 /// How the stacks of a block take turns.
 pub(crate) fn schedule(ledger: &mut Ledger, turns: &Turns) -> anyhow::Result<()> {
     let (taking, why) = match turns {
@@ -127,15 +134,8 @@ pub(crate) fn of_scope(ledger: &Ledger, scope: &Scope, name: FactName) -> anyhow
     Ok(found.map(|fact| fact.value))
 }
 
-/// Takes up the file of a stopped run of the same study.
-pub(crate) fn resume(path: &Path, study: &Study) -> anyhow::Result<Ledger> {
-    let ledger = Ledger::resume(path)?;
-    must_match(&ledger, path, study)?;
-    Ok(ledger)
-}
-
 /// An error where the file was made from another study, or from this one with other values.
-pub fn must_match(ledger: &Ledger, path: &Path, study: &Study) -> anyhow::Result<()> {
+pub(crate) fn must_match(ledger: &Ledger, path: &Path, study: &Study) -> anyhow::Result<()> {
     let stored = ledger.study()?;
     ensure!(
         stored.text == study.text,

@@ -1,6 +1,7 @@
 //! The story of a run: from a study to a result file with a verdict in it.
 
-use crate::again::{extend, older};
+use crate::again::older;
+use crate::again::taking_up::{self, Start};
 use crate::first_blocks;
 use crate::kinds;
 use crate::progress::{BlockDone, Caller};
@@ -17,23 +18,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// In which file a run begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// A new one.
-    New,
-    /// That of a stopped run.
-    Resume,
-    /// That of a study that has ended, to which blocks are added.
-    Extend,
-}
-
 /// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock
 /// says stop, and leaves the host as it was, whatever happens in between.
 pub fn run(study: &Study, output: &Path, start: Start, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<()> {
     let mut ledger = match start {
-        Start::Resume => result_file::resume(output, study)?,
-        Start::Extend => extend::take_up(output, study)?,
+        Start::Resume | Start::Extend => taking_up::take_up(output, study, start, site)?,
         Start::New => {
             let found = older::beside(output, study);
             let mut ledger = site.open_result(output)?;

@@ -1,5 +1,6 @@
 //! Where a study runs: a host with LUNs and root's tools, or a model. One trait, so that the story is told once.
 
+use crate::instances::ranks::Ranks;
 use crate::turn::Turn;
 use ledger::Ledger;
 use plan::{Stints, Turns};
@@ -10,6 +11,14 @@ use std::time::Instant;
 pub trait Site {
     /// Makes the result file.
     fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger>;
+
+    /// Looks whether a file that was begun before can be gone on with here; nothing is written.
+    fn must_fit(&self, ledger: &Ledger) -> anyhow::Result<()>;
+
+    /// Other hosts, for the instances of its stacks.
+    fn ranks(&self) -> Option<&Ranks> {
+        None
+    }
 
     /// Says once what the stacks are.
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()>;

@@ -148,7 +148,22 @@ impl Ledger {
     /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open);
     /// [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
-        Self::go_on(path.as_ref(), &[])
+        let mut ledger = Self::hold(path)?;
+        ledger.take_up(None)?;
+        Ok(ledger)
+    }
+
+    /// Keeps a result file for this process, to go on with it. Nothing in it changes before
+    /// [`take_up`](Ledger::take_up): a refusal in between leaves an ended study ended and sealed.
+    ///
+    /// # Errors
+    /// As [`resume`](Ledger::resume).
+    pub fn hold(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let ledger = Self::locked(path.as_ref())?;
+        ledger.check()?;
+        ledger.must_be_whole()?;
+        ledger.tune()?;
+        Ok(ledger)
     }
 
     /// Opens a result file whose study has ended to add blocks to it: as [`resume`](Ledger::resume), and the extension
@@ -157,26 +172,27 @@ impl Ledger {
     /// # Errors
     /// As [`resume`](Ledger::resume); an extension of this number that is there already.
     pub fn extend(path: impl AsRef<Path>, extension: &Extension) -> Result<Ledger, LedgerError> {
-        Self::go_on(path.as_ref(), std::slice::from_ref(extension))
+        let mut ledger = Self::hold(path)?;
+        ledger.take_up(Some(extension))?;
+        Ok(ledger)
     }
 
-    fn go_on(path: &Path, extensions: &[Extension]) -> Result<Ledger, LedgerError> {
-        let mut ledger = Self::locked(path)?;
-        ledger.check()?;
-        ledger.must_be_whole()?;
-        ledger.tune()?;
-        let act = ledger.connection.transaction().and_then(|transaction| {
+    /// Goes on with a file that is held: its study has not ended any more, in one transaction with the extension.
+    ///
+    /// # Errors
+    /// The file cannot be written; an extension of this number that is there already.
+    pub fn take_up(&mut self, extension: Option<&Extension>) -> Result<(), LedgerError> {
+        let act = self.connection.transaction().and_then(|transaction| {
             add_meanings(&transaction)?;
             transaction.execute_batch(
                 "UPDATE trial SET status = 'interrupted' WHERE status = 'running';
                  UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
                  DELETE FROM seal;",
             )?;
-            insert_all(&transaction, "extension", &Alone, extensions)?;
+            insert_all(&transaction, "extension", &Alone, extension)?;
             transaction.commit()
         });
-        act.map_err(|source| sorted(path, "go on with the study", source))?;
-        Ok(ledger)
+        act.map_err(|source| sorted(&self.path, "go on with the study", source))
     }
 
     /// Opens a finished result file to add what was measured elsewhere; its study and its end stay as they are.

@@ -69,6 +69,12 @@ fn what_is_imported_later_is_no_edit_and_a_study_that_goes_on_has_no_seal() {
     drop(Ledger::amend(&path).unwrap());
     let later = "INSERT INTO measure_meaning VALUES ('a.later.one', 's', 'of a later version')";
     assert!(matches!(edited(&path, later), Seal::Whole(_)));
+    let before = std::fs::read(&path).unwrap();
+    drop(Ledger::hold(&path).unwrap());
+    assert!(
+        std::fs::read(&path).unwrap() == before,
+        "a file that is held stays as it is"
+    );
     drop(Ledger::resume(&path).unwrap());
     assert_eq!(Ledger::open(&path).unwrap().seal().unwrap(), Seal::None);
 }

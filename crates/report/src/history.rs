@@ -1,143 +1,30 @@
 //! The result file gathered in memory: which phase was run on which stack in which block, with all that was seen in it.
 //!
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
-//! way or interrupted do not. Rows are reached by what they are of: no question goes through a table. Prevents: half a
-//! trial counted, one trial counted twice, and a report whose time grows faster than its file.
+//! way or interrupted do not, and yet what was lost in one of them is lost. Rows are reached by what they are of: no
+//! question goes through a table. Prevents: half a trial counted, one trial counted twice, a loss that a later try
+//! hides, and a report whose time grows faster than its file.
+
+mod rows;
+mod seen;
+
+pub(crate) use seen::{CLOCK_STEP_NS_MAX, Refused, Runs, Seen};
 
 use crate::by_trial::ByTrial;
-use crate::cells::answers::{self, Answers};
-use crate::cells::ramp::Ramp;
 use crate::disclosed::Disclosed;
-use crate::distribution::Distribution;
-use crate::figures::Figure;
 use crate::grouped::distinct;
 use crate::limits::{BLOCKS_MAX, must_be_of_a_study};
 use crate::looked::looked;
-use crate::spent::timeline::{PhaseTime, Timeline};
+use crate::spent::timeline::Timeline;
 use ledger::{
-    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HostRow, InstanceRow, Ledger,
-    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Sample, Scope, Slice,
-    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
+    DatabaseRow, FactKey, FactName, FactValue, HostRow, Ledger, LedgerError, Look, PhaseId, PhaseKind, Scope, Stack,
+    Study, TakingTurns, Trial, TrialId, TrialStatus,
 };
-use std::cell::{Cell, OnceCell, RefCell};
+use rows::{OfTrials, phases};
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-/// One finished phase with all that was seen in it.
-#[derive(Debug)]
-pub(crate) struct Seen {
-    pub id: PhaseId,
-    pub run: PhaseRun,
-    pub measures: BTreeMap<Measure, f64>,
-    pub histograms: Vec<Distribution>,
-    pub slices: Vec<Slice>,
-    pub scans: Vec<UserScan>,
-    pub instances: Vec<InstanceRow>,
-    /// Bytes that arrays with inline reduction kept, from time to time.
-    pub stored: Vec<Sample>,
-    pub orders: Option<OrderEntry>,
-    pub questions: Option<DecisionSupport>,
-    pub bulk: Vec<BulkLoadRow>,
-    pub serving: Option<FileServing>,
-    /// How its answers stand to each other and to those of other runs.
-    pub answers: Answers,
-    /// What its ramp came to, as far as that was asked for.
-    pub ramp: OnceCell<Ramp>,
-    /// p99 of response over all classes, as far as that was asked for.
-    pub response_p99_ns: Cell<Option<Option<f64>>>,
-}
-
-impl Seen {
-    pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
-        self.measures.get(&measure).copied().filter(|value| value.is_finite())
-    }
-
-    /// Processor time of the host. Of several hosts one alone was observed, and the operations are those of all.
-    pub(crate) fn busy_ns(&self) -> Option<f64> {
-        let is_of_all = self.get(Measure::HostsClockBoundNs).is_none();
-        self.get(Measure::CpuBusyNs).filter(|_| is_of_all)
-    }
-
-    /// Sum of the measures that are there; `None` when none is.
-    pub(crate) fn sum(&self, measures: &[Measure]) -> Option<f64> {
-        let found: Vec<f64> = measures.iter().filter_map(|measure| self.get(*measure)).collect();
-        (!found.is_empty()).then(|| found.iter().sum())
-    }
-
-    /// Seconds of the phase, drain included: the divisor of every rate.
-    pub(crate) fn total_s(&self) -> f64 {
-        self.run.elapsed_ns.saturating_add(self.run.drain_ns) as f64 / 1e9
-    }
-
-    /// Whether it came through; of these some do not count ([`Seen::counts`]).
-    pub(crate) fn is_valid(&self) -> bool {
-        self.run.status == PhaseStatus::Valid
-    }
-
-    /// Why it does not count though it came through.
-    pub(crate) fn refused(&self) -> Option<Refused> {
-        let slept = self.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX);
-        slept
-            .map(Refused::Slept)
-            .or_else(|| self.mostly_stolen().map(Refused::Stolen))
-    }
-
-    /// The share of all processor time that the hypervisor took, where it was most of a ranked run's. What is not
-    /// ranked took longer for it and left what it would have left.
-    pub(crate) fn mostly_stolen(&self) -> Option<f64> {
-        let much = self.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && self.run.ranked;
-        let share = self.get(Measure::CpuStealShare)?;
-        Some(share).filter(|share| much && *share > STEAL_REFUSED)
-    }
-
-    /// Whether its numbers are in ratios and figures.
-    pub(crate) fn counts(&self) -> bool {
-        self.is_valid() && self.refused().is_none()
-    }
-
-    fn time(&self) -> PhaseTime<'_> {
-        PhaseTime {
-            run: &self.run,
-            serving: self.serving.as_ref(),
-            counts: self.counts(),
-        }
-    }
-}
-
-/// What shuts a run out that came through.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Refused {
-    /// The host slept for so many nanoseconds.
-    Slept(f64),
-    /// The hypervisor gave this share of all processor time to others.
-    Stolen(f64),
-}
-
-/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a
-/// guest's I/O on the guest's processors, a stack that wants little of them and moves much loses as much as it wants by
-/// itself: that is a doubt, and no neighbour.) In phases too short for a second of it, such a burst is scatter.
-const STEAL_REFUSED: f64 = 0.5;
-const STEAL_NS_REFUSED: f64 = 1e9;
-/// Reading three clocks takes microseconds; a step that anybody would make is larger.
-pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
-
-/// The runs of one phase on one stack.
-pub(crate) trait Runs {
-    /// Over all of them.
-    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure>;
-
-    /// What they measured.
-    fn measured(&self, measure: Measure) -> Option<Figure> {
-        self.figure(|run| run.get(measure))
-    }
-}
-
-impl Runs for [&Seen] {
-    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
-        Figure::of(self.iter().map(|run| value(run)))
-    }
-}
-
-/// A trial that ended, with its phases by name.
+/// A trial with its phases by name.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub trial: Trial,
@@ -179,6 +66,8 @@ pub(crate) struct Book {
     pub(crate) ran: BTreeMap<(u32, String), Ran>,
     /// Trials that failed and were run again, in the order that they began.
     pub failed_before: Vec<Ran>,
+    /// Trials that did not end, with the phases that they came to.
+    unfinished: Vec<Ran>,
     /// Blocks begun.
     blocks: u32,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
@@ -228,28 +117,32 @@ impl Book {
         for (id, (trial, _)) in &seen {
             of_trial.entry(*trial).or_default().push(*id);
         }
-        let (mut ran, mut failed_before) = (BTreeMap::new(), Vec::new());
+        let (mut ran, mut failed_before, mut unfinished) = (BTreeMap::new(), Vec::new(), Vec::new());
         for trial in trials {
-            if matches!(trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
-                continue;
-            }
             let mine = of_trial.remove(&trial.id).unwrap_or_default();
             let phases = mine
                 .into_iter()
                 .filter_map(|id| seen.remove(&id))
                 .map(|(_, phase)| (phase.run.name.clone(), phase))
                 .collect();
+            let one = Ran { trial, phases };
+            if matches!(one.trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
+                unfinished.push(one);
+                continue;
+            }
             // Trials come in the order they began, so the last of them stays.
-            let earlier = ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
+            let earlier = ran.insert((one.trial.block, one.trial.stack.clone()), one);
             failed_before.extend(earlier.filter(|ran: &Ran| matches!(ran.trial.status, TrialStatus::Failed(_))));
         }
+        // A trial that began after the trials were read has phases here, and no row.
+        let uncounted = seen.len() + unfinished.iter().map(|ran: &Ran| ran.phases.len()).sum::<usize>();
         Ok(Book {
             study,
             ended: ending.map(|ending| ending.reason),
             extensions,
             hosts,
             stacks,
-            uncounted: seen.len() as u32,
+            uncounted: uncounted as u32,
             looks,
             disclosed: Disclosed::new(ledger.facts()?, ledger.settings()?),
             extents: ByTrial::new(ledger.extents()?, |row| row.trial),
@@ -264,6 +157,7 @@ impl Book {
             phases: heads.into_values().collect(),
             ran,
             failed_before,
+            unfinished,
             against: OnceCell::new(),
             first_full: RefCell::default(),
             first_late: RefCell::default(),
@@ -292,6 +186,7 @@ impl Book {
             timeline: Timeline::default(),
             ran: BTreeMap::new(),
             failed_before: Vec::new(),
+            unfinished: Vec::new(),
             blocks: 0,
             of_stack: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -416,9 +311,10 @@ impl Book {
         self.by_block(stack, phase).map(|(_, seen)| seen)
     }
 
-    /// The same with those of trials that failed and were run again: what was lost in one is lost.
+    /// The same with those of trials that failed and were run again, or that did not end: what was lost in one is lost.
     pub(crate) fn ever<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = &'a Seen> {
-        let before = self.failed_before.iter().filter(move |ran| ran.trial.stack == stack);
+        let before = self.failed_before.iter().chain(&self.unfinished);
+        let before = before.filter(move |ran| ran.trial.stack == stack);
         self.seen(stack, phase)
             .chain(before.filter_map(move |ran| ran.phases.get(phase)))
     }
@@ -502,83 +398,4 @@ fn by_stack(ran: &BTreeMap<(u32, String), Ran>) -> BTreeMap<String, Blocks> {
         }
     }
     of_stack
-}
-
-/// By phase: its trial, and what was seen.
-type OfTrials = BTreeMap<PhaseId, (TrialId, Seen)>;
-
-/// Rows of phases that are not in the file are left out.
-fn add<R>(seen: &mut OfTrials, rows: Vec<OfPhase<R>>, put: impl Fn(&mut Seen, R)) {
-    for OfPhase { phase, row } in rows {
-        if let Some((_, phase)) = seen.get_mut(&phase) {
-            put(phase, row);
-        }
-    }
-}
-
-/// Runs with an answer that most others do not have do not count; one whose users disagree was invalid when it ended.
-fn compare_answers(seen: &mut OfTrials) {
-    for (_, phase) in seen.values_mut() {
-        if phase.questions.as_ref().is_some_and(answers::differ_within) {
-            phase.answers = Answers::Wrong;
-        }
-    }
-    let valid = seen.iter().filter(|(_, (_, phase))| phase.is_valid());
-    let asked: Vec<_> = valid
-        .filter_map(|(id, (_, phase))| Some((*id, phase.questions.as_ref()?)))
-        .collect();
-    for (id, doubt) in answers::doubts(&asked) {
-        if let Some((_, phase)) = seen.get_mut(&id) {
-            phase.answers = doubt.answers;
-            phase.run.status = PhaseStatus::Invalid(doubt.why);
-        }
-    }
-}
-
-fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
-    let mut seen = OfTrials::new();
-    for phase in ledger.phases()? {
-        let fresh = Seen {
-            id: phase.id,
-            run: phase.run,
-            measures: BTreeMap::new(),
-            histograms: Vec::new(),
-            slices: Vec::new(),
-            scans: Vec::new(),
-            instances: Vec::new(),
-            stored: Vec::new(),
-            orders: None,
-            questions: None,
-            bulk: Vec::new(),
-            serving: None,
-            answers: Answers::Alike,
-            ramp: OnceCell::new(),
-            response_p99_ns: Cell::default(),
-        };
-        seen.insert(phase.id, (fresh.run.trial, fresh));
-    }
-    add(&mut seen, ledger.measures()?, |phase, row| phase.measures.extend([row]));
-    add(&mut seen, ledger.histograms()?, |phase, row| {
-        phase.histograms.push(row.into())
-    });
-    add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
-    add(&mut seen, ledger.order_entries()?, |phase, row| {
-        phase.orders = Some(row)
-    });
-    add(&mut seen, ledger.decision_supports()?, |phase, row| {
-        phase.questions = Some(row)
-    });
-    compare_answers(&mut seen);
-    add(&mut seen, ledger.file_servings()?, |phase, row| {
-        phase.serving = Some(row)
-    });
-    add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
-    add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));
-    add(&mut seen, ledger.instances()?, |phase, row| phase.instances.push(row));
-    let reduces = |(_, phase): &(TrialId, Seen)| phase.get(Measure::ArrayStoredBytes).is_some();
-    if seen.values().any(reduces) {
-        let series = ledger.samples_named(Measure::ArrayStoredBytes.name())?;
-        add(&mut seen, series, |phase, row| phase.stored.push(row));
-    }
-    Ok(seen)
 }

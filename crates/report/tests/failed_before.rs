@@ -3,8 +3,8 @@
 //!
 //! Prevents: a stack that is ranked by the tries that came through, and a p99 of what was answered alone.
 
-use crate::fixture::{actor, scene};
-use ledger::{Measure, PhaseKind};
+use crate::fixture::{Filmed, actor, scene};
+use ledger::{Measure, NewTrial, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, TrialStatus};
 use report::{Analysis, Check, Status, Verdict};
 
 fn line<'a>(analysis: &'a Analysis, subject: &str, stack: Option<&str>) -> Option<&'a Check> {
@@ -35,6 +35,82 @@ fn a_loss_in_a_trial_that_was_run_again_stays_a_loss() {
     );
     // The try that came through is in the figures, and no block is dropped.
     assert!(analysis.dropped.is_empty());
+}
+
+/// A trial of btrfs that recorded one phase; `None`: its process was killed, or it is still under way.
+fn unfinished(
+    filmed: &mut Filmed,
+    (ordinal, kind, name): (u32, PhaseKind, &str),
+    seen: &[(Measure, f64)],
+    ended: Option<TrialStatus>,
+) {
+    let trial = NewTrial {
+        block: 1,
+        position: 1,
+        stack: "btrfs".into(),
+        seed: 1,
+        host: "h".into(),
+        instance: "1".into(),
+        lun_set: "data".into(),
+        began_unix_ns: 0,
+    };
+    let trial = filmed.ledger.begin_trial(&trial).unwrap();
+    let mut record = PhaseRecord::new(PhaseRun {
+        trial,
+        ordinal,
+        name: name.into(),
+        kind,
+        ranked: false,
+        began_unix_ns: 0,
+        elapsed_ns: 1,
+        drain_ns: 0,
+        status: PhaseStatus::Valid,
+    });
+    record.measures = seen.to_vec();
+    filmed.ledger.record_phase(&record).unwrap();
+    if let Some(status) = ended {
+        filmed.ledger.end_trial(trial, 1, &status).unwrap();
+    }
+}
+
+/// The cut lost something and was recorded, then a signal came, and the trial that was run again is clean.
+#[test]
+fn a_loss_in_a_trial_that_did_not_end_stays_a_loss() {
+    for ended in [Some(TrialStatus::Interrupted), None] {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+        scene.phases.push((PhaseKind::PowerCut, "cut".into()));
+        scene.extra = vec![(Measure::CutsMade, 1.0), (Measure::CutsLosing, 0.0)];
+        let mut filmed = scene.film();
+        let before = filmed.analysis();
+        let losing = |analysis: &Analysis| {
+            let of = analysis
+                .kept
+                .iter()
+                .filter(|kept| kept.phase == "cut" && kept.stack == "btrfs");
+            of.map(|kept| kept.losing).sum::<f64>()
+        };
+        assert_eq!(losing(&before), 0.0);
+        let seen = [(Measure::CutsMade, 1.0), (Measure::CutsLosing, 1.0)];
+        unfinished(&mut filmed, (2, PhaseKind::PowerCut, "cut"), &seen, ended);
+        let after = filmed.analysis();
+        assert_eq!(losing(&after), 1.0);
+        assert!(after.is_invalid() && !before.is_invalid(), "{:?}", after.checks);
+        assert_eq!(after.phases, before.phases, "it is in no rate");
+        assert_eq!(after.study.phases_uncounted, 1);
+    }
+}
+
+#[test]
+fn a_bad_page_of_a_trial_that_did_not_end_shuts_its_stack_out() {
+    for ended in [Some(TrialStatus::Interrupted), None] {
+        let mut filmed = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film();
+        let seen = [(Measure::EnginePagesBad, 1.0)];
+        unfinished(&mut filmed, (0, PhaseKind::Random, "50 % update"), &seen, ended);
+        let analysis = filmed.analysis();
+        assert!(unranked(&analysis, "50 % update").contains("it lost data"));
+        let lost = line(&analysis, "data loss", Some("btrfs")).expect("one page came back wrong");
+        assert_eq!(lost.status, Status::Invalid);
+    }
 }
 
 #[test]

@@ -19,6 +19,6 @@ pub use directory::{Directory, mask_file, random_number, unique_name, write_besi
 pub use error::SandboxError;
 pub use identity::Identity;
 pub use kernel_text::kernel_text;
-pub use program::{are_safe_libraries, command, find_program, is_safe_code, is_safe_program, ourselves};
+pub use program::{are_safe_libraries, command, find_program, is_safe_code, is_safe_program, ourselves, start_holding};
 pub use reach::Reach;
 pub use removal::{Removal, remove, remove_contents};

@@ -6,8 +6,10 @@
 
 use crate::trust;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// Where administration tools live when the `PATH` of an ordinary user leaves them out.
 const ADMIN_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -83,10 +85,41 @@ pub fn ourselves() -> Command {
     command
 }
 
+/// Starts a child that has this file open too, without knowing it: whoever waits for a lock on it waits for the child.
+///
+/// # Errors
+/// The child does not start.
+pub fn start_holding(command: &mut Command, file: &File) -> io::Result<Child> {
+    let theirs = file.try_clone()?;
+    // A child that another thread starts meanwhile has it too: it is waited for as well.
+    rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty())?;
+    command.spawn()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_lock_is_held_until_the_child_that_has_the_file_ends() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("lock");
+        let locked = |file: &File| {
+            let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+            rustix::fs::flock(file, lock).is_ok()
+        };
+        let ours = File::create(&path).expect("made");
+        assert!(locked(&ours));
+        let mut sleep = command(&find_program("sleep").expect("sleep"));
+        let mut child = start_holding(sleep.arg("600"), &ours).expect("sleep");
+        drop(ours);
+        let theirs = File::open(&path).expect("opened");
+        let is_held = !locked(&theirs);
+        child.kill().expect("killed");
+        child.wait().expect("its end");
+        assert!(is_held && locked(&theirs));
+    }
 
     #[test]
     fn a_program_in_a_directory_of_another_user_is_not_found_by_root() {

@@ -9,6 +9,7 @@ use crate::host::process;
 use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, OpenStep, open_state_dir};
 use crate::undo::Undo;
 use rustix::fs::FlockOperation;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -92,9 +93,29 @@ impl CleanReport {
     }
 }
 
+impl Journal {
+    /// Its file, locked: as long as a child has it, nobody cleans up after this run.
+    pub fn lock(&self) -> &File {
+        &self.run().lock
+    }
+}
+
 /// The journals in the state directory, the oldest name first. A directory that does not exist has none.
 pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
     leftovers_with(state_dir, |_| true)
+}
+
+/// Whether the journal of this run is still there; also where nobody can tell. Journals of other runs do not matter.
+pub fn is_left(state_dir: &Path, run_id: &str) -> bool {
+    let journal = state_dir.join(format!("{run_id}{ENDING}"));
+    match std::fs::symlink_metadata(journal) {
+        Ok(_) => true,
+        // A state directory that is none holds no journal.
+        Err(e) => !matches!(
+            e.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
+    }
 }
 
 /// Runs other than this one that still have a step like that to undo, whether they are at work or dead.
@@ -231,7 +252,7 @@ fn journals(state_dir: &Path, ending: &str) -> Result<Vec<PathBuf>, StackError> 
 
 /// Whether somebody holds the lock. Asked with a shared lock, which is let go at once.
 fn is_held(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
+    let Ok(file) = File::open(path) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
@@ -291,6 +312,22 @@ mod tests {
         tool.wait().expect("its end");
         let found = clean_within(&state, false, PATIENCE).expect("cleaned");
         assert!(found.is_clean() && found.runs.len() == 1 && !path.exists(), "{found:?}");
+    }
+
+    #[test]
+    fn a_run_is_left_where_its_journal_is_or_nobody_can_tell() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().join("state");
+        assert!(!is_left(&state, "r"), "no directory, no journal");
+        let mut journal = Journal::create(&state, "r").expect("a journal");
+        assert!(is_left(&state, "r") && !is_left(&state, "other"));
+        // A journal of another run that means nothing hides nothing.
+        std::fs::write(state.join("broken.journal"), "nonsense").expect("written");
+        assert!(leftovers(&state).is_err() && is_left(&state, "r"));
+        assert_eq!(journal.undo_all(), []);
+        assert!(!is_left(&state, "r"));
+        // A name that no directory can hold: nobody can look.
+        assert!(is_left(&state, &"r".repeat(300)));
     }
 
     /// A journal is made without a name, and `/proc` never shows the one that it gets.

@@ -10,8 +10,8 @@ use anyhow::{anyhow, ensure};
 use hosts::{Cause, HasMpi, Host, HostsError, Joining, Keeper, Launcher, Patience, Undone};
 use lab::{Ranks, signals};
 use plan::{Study, Via};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The run has so long to undo what it built when all ranks end; the watchdog waits a little longer.
@@ -59,8 +59,8 @@ pub(crate) fn join() -> Result<Joined, Failure> {
     let mut command = sandbox::ourselves();
     command.args(["keeper", &run_id]);
     let keeper = Keeper::start(command).map_err(failed)?;
-    let over = Arc::new(AtomicBool::new(false));
-    let last = ended_here(run_id.clone(), [over.clone(), cancel.clone()]);
+    let over = Arc::new(OnceLock::new());
+    let last = ended_here(run_id.clone(), over.clone(), cancel.clone());
     let host = Host::join(joining(launcher, has_mpi, Box::new(last))?);
     let host = match host {
         Ok(host) => host,
@@ -182,11 +182,16 @@ fn ended_there(rank: u32) -> impl FnOnce(&Cause) -> Undone + Send {
     }
 }
 
-/// The study is interrupted, and the run undoes what it has built. `flags`: what tells it so.
-fn ended_here(run_id: String, flags: [Arc<AtomicBool>; 2]) -> impl FnOnce(&Cause) -> Undone + Send {
+/// The study ends, and the run undoes what it has built. `over` and `cancel`: what tells it so, the reason first.
+fn ended_here(
+    run_id: String,
+    over: Arc<OnceLock<Cause>>,
+    cancel: Arc<AtomicBool>,
+) -> impl FnOnce(&Cause) -> Undone + Send {
     move |cause| {
         say!("assay, rank 0: {cause}");
-        flags.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+        let _ = over.set(*cause);
+        cancel.store(true, Ordering::Relaxed);
         let began = Instant::now();
         while is_left(&run_id) && began.elapsed() < UNDO {
             std::thread::sleep(LOOK);

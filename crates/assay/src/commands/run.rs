@@ -79,7 +79,7 @@ pub(crate) fn study(
     together: Option<&Together>,
 ) -> Result<(), Failure> {
     ranks::must_fit(&plan, together).map_err(Failure::Usage)?;
-    let recorded = check_output(wanted, &plan).map_err(Failure::Usage)?;
+    let recorded = check_output(wanted, &plan, together).map_err(Failure::Usage)?;
     if let (Some(recorded), Some(asked)) = (recorded, plan.seed) {
         refuse_other_seed(recorded, asked).map_err(Failure::Usage)?;
     }
@@ -147,7 +147,8 @@ fn on_this_host(
     (run_id, together): (&str, Option<&Together>),
     caller: Caller<'_>,
 ) -> Result<(), Failure> {
-    let prepared = HostSite::prepare(plan, run_id, wanted.yes, caller);
+    let ranks = together.map(|together| together.ranks.clone());
+    let prepared = HostSite::prepare(plan, run_id, wanted.yes, ranks, caller);
     let mut site = prepared.map_err(|error| {
         if is_left(run_id) {
             Failure::Dirty(error)
@@ -155,7 +156,6 @@ fn on_this_host(
             Failure::Run(error)
         }
     })?;
-    site.with_ranks(together.map(|together| together.ranks.clone()));
     for (stack, skipped) in plan.stacks.iter().zip(site.skipped()) {
         if let Some(skipped) = skipped {
             caller.progress.line(&format!(
@@ -200,7 +200,7 @@ fn drawn_seed() -> anyhow::Result<u64> {
 }
 
 /// Refuses a result file that cannot be written; gives the seed of one that is to be gone on with.
-fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
+fn check_output(wanted: &Wanted, plan: &Study, together: Option<&Together>) -> anyhow::Result<Option<u64>> {
     let there = wanted.output.exists();
     anyhow::ensure!(
         wanted.start != Start::New || !there,
@@ -234,12 +234,8 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
     // Before anything is built: a refusal must not cost the writing of all LUNs.
     let ledger = Ledger::open(&wanted.output)?;
     ledger.must_be_whole()?;
-    match wanted.start {
-        Start::Extend => {
-            lab::extension(&ledger, &wanted.output, plan)?;
-        }
-        Start::New | Start::Resume => lab::must_match(&ledger, &wanted.output, plan)?,
-    }
+    let ranks = together.map(|together| &together.ranks);
+    lab::may_go_on(&ledger, &wanted.output, plan, wanted.start, ranks)?;
     Ok(Some(ledger.study()?.seed))
 }
 

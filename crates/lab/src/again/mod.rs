@@ -1,4 +1,6 @@
-//! A question that was asked before: a study that goes on after its end, and a new one beside it.
+//! A question that was asked before: a file that is gone on with, also after its end, and a new one beside it.
 
-pub(crate) mod extend;
+mod alike;
+mod extend;
 pub(crate) mod older;
+pub(crate) mod taking_up;

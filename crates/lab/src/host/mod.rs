@@ -14,6 +14,7 @@ pub(crate) mod site;
 pub(crate) mod slow_lun;
 pub(crate) mod stand;
 pub(crate) mod stands;
+mod taken_up;
 pub(crate) mod trial;
 pub(crate) mod trials;
 pub(crate) mod turns;

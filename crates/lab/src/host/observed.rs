@@ -71,6 +71,8 @@ pub(crate) struct Host<'a> {
     faults: DeviceFaults,
     /// Nearest devices of the data, to be held against each other.
     data_devices: Vec<String>,
+    /// Other hosts send requests to the same devices.
+    of_several: bool,
     /// Pools of the stack.
     pools: Pools<'a>,
     /// Devices of the stack alone that did not come to rest after the phase.
@@ -102,6 +104,7 @@ impl<'a> Host<'a> {
             models: DeviceModels::new(Vec::new()),
             faults: DeviceFaults::default(),
             data_devices: Vec::new(),
+            of_several: false,
             pools: Pools::default(),
             restless: Vec::new(),
             cache_before: None,
@@ -139,6 +142,12 @@ impl<'a> Host<'a> {
     pub(crate) fn with_mounted<'p>(mut self, pools: impl IntoIterator<Item = &'p MountedPool>) -> Host<'a> {
         let pools = pools.into_iter();
         self.pools.mounted = pools.map(|pool| (pool.clone(), PoolCounted::default())).collect();
+        self
+    }
+
+    /// With other hosts: which LUN was slow is not known from this one's counts.
+    pub(crate) fn one_of_several(mut self, of_several: bool) -> Host<'a> {
+        self.of_several = of_several;
         self
     }
 
@@ -290,9 +299,11 @@ impl Host<'_> {
         }
         let (others, looking_ns) = beside.end(&tasks, &delta, self.health);
         seen.measures.extend(others);
-        let (unlike, remark) = beside::slowest_lun(&self.data_devices, &delta);
-        seen.measures.extend(unlike);
-        seen.remarks.extend(remark);
+        if !self.of_several {
+            let (unlike, remark) = beside::slowest_lun(&self.data_devices, &delta);
+            seen.measures.extend(unlike);
+            seen.remarks.extend(remark);
+        }
         seen.measures.extend(host_of(&delta, &watched, looking_ns));
         let host_memory = (self.cache_before, self.devices.bytes());
         seen.measures

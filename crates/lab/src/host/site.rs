@@ -15,7 +15,7 @@ use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
-use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
+use ledger::{Disclosed, FactName, Ledger, Scope, Skipped};
 use plan::{Access, End, Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
@@ -50,7 +50,14 @@ pub struct HostSite<'a> {
 
 impl<'a> HostSite<'a> {
     /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
-    pub fn prepare(study: &'a Study, run_id: &str, yes: bool, caller: Caller<'_>) -> anyhow::Result<HostSite<'a>> {
+    /// `ranks`: other hosts, for the instances of its stacks.
+    pub fn prepare(
+        study: &'a Study,
+        run_id: &str,
+        yes: bool,
+        ranks: Option<Ranks>,
+        caller: Caller<'_>,
+    ) -> anyhow::Result<HostSite<'a>> {
         let began = Instant::now();
         let skipped = skipped(study);
         if let Some(first) = skipped
@@ -95,7 +102,7 @@ impl<'a> HostSite<'a> {
             skipped,
             limit: None,
             images: BTreeMap::new(),
-            ranks: None,
+            ranks,
             began,
         };
         site.find_sizes(caller)?;
@@ -104,11 +111,6 @@ impl<'a> HostSite<'a> {
         site.bound_memory()?;
         site.find_turns()?;
         Ok(site)
-    }
-
-    /// Gives it other hosts, for the instances of its stacks.
-    pub fn with_ranks(&mut self, ranks: Option<Ranks>) {
-        self.ranks = ranks;
     }
 
     /// How much data there is, and what the engine makes of it.
@@ -264,33 +266,6 @@ impl<'a> HostSite<'a> {
         Ok(())
     }
 
-    /// A new file is told how stacks take turns; one that is taken up goes on as it began.
-    pub(crate) fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let began = match result_file::scheduled(ledger)? {
-            // A file that does not say is one of a time when nobody took turns.
-            None if !ledger.trials()?.is_empty() => Some(TakingTurns::Whole),
-            began => began,
-        };
-        match (began, &self.turns) {
-            (None, turns) => result_file::schedule(ledger, turns),
-            (Some(TakingTurns::Stints(began)), Turns::Stints(stints)) if began == stints.words() => Ok(()),
-            (Some(TakingTurns::Whole), _) => {
-                self.turns = Turns::Whole {
-                    why: "the run began so".to_string(),
-                };
-                Ok(())
-            }
-            (Some(began), turns) => Err(anyhow!(
-                "the run began with the schedule \"{began}\", which cannot be kept now{}\n  \
-                 free memory, or start anew with another --output",
-                match turns {
-                    Turns::Whole { why } => format!(": {why}"),
-                    Turns::Stints(_) => String::new(),
-                }
-            )),
-        }
-    }
-
     fn bound_memory(&mut self) -> anyhow::Result<()> {
         let Some(budget) = self.study.memory.budget else {
             self.prepared
@@ -388,15 +363,6 @@ impl<'a> HostSite<'a> {
         result_file::facts(ledger, &Scope::Study, found.collect())?;
         for (scope, facts) in std::mem::take(&mut self.luns.facts) {
             result_file::facts(ledger, &scope, facts)?;
-        }
-        Ok(())
-    }
-
-    fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
-            if skipped.is_some() {
-                ledger.stack(&book::row(ordinal, stack, Layers::default(), skipped.clone()))?;
-            }
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
 use crate::host::stand::Stand;
 use crate::host::stands;
-use crate::instances::others::Others;
+use crate::instances::others::{Others, Where};
 use crate::moves::copying::{AroundCopy, Way};
 use crate::moves::volumes::VolumeOf;
 use crate::pool::pooled::Pooled;
@@ -52,8 +52,9 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let sets: Vec<&String> = stack.lun_sets().collect();
     let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
-    let host = site.host.clone();
-    let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+    let (host, ranks) = (site.host.clone(), site.ranks.clone());
+    let on = (host.as_str(), ranks.as_ref());
+    let result = book::recorded(ledger, &stands[0].stack, turn, on, |ledger, id| {
         if stands[0].stack.engine.files().is_some() {
             let trial = serving::trial::Trial {
                 study,
@@ -208,9 +209,12 @@ impl<'a> Trial<'a> {
         let each = self.site.study.workers / count;
         instance.keep(0..each)?;
         let followers = opened.admit(count - 1)?;
-        let ranks = self.site.ranks.as_ref();
-        let (openings, held) = opened.openings((count, each), ranks.is_some())?;
-        let others = Others::open(openings, followers, ranks, self.turn.cancel)?;
+        let place = match &self.site.ranks {
+            Some(ranks) => Where::There(ranks),
+            None => Where::Here(&self.site.journal),
+        };
+        let (openings, held) = opened.openings((count, each), matches!(place, Where::There(_)))?;
+        let others = Others::open(openings, followers, &place, self.turn.cancel)?;
         // Until here they were found by our descriptors.
         drop(held);
         // What the others have now was this process's until then.
@@ -283,7 +287,8 @@ impl<'a> Trial<'a> {
             .with_models(luns.models_of(&stacks), luns.faults_of(&stacks))
             .with_pools(opened.pool().map(Pooled::zpool))
             .with_mounted(stand.built.ground.mounted_pool())
-            .with_files(stand.data_files(sizes), stand.data_copies());
+            .with_files(stand.data_files(sizes), stand.data_copies())
+            .one_of_several(self.site.ranks.is_some());
         Ok((instance, host))
     }
 

@@ -2,6 +2,7 @@
 
 use crate::host::site::HostSite;
 use crate::host::{trial, turns};
+use crate::instances::ranks::Ranks;
 use crate::result_file::{self, Opening};
 use crate::site::Site;
 use crate::trial::book;
@@ -33,6 +34,15 @@ impl Site for HostSite<'_> {
             modelled: false,
         };
         result_file::create(path, &opening)
+    }
+
+    fn must_fit(&self, ledger: &Ledger) -> anyhow::Result<()> {
+        self.must_keep_turns(ledger)?;
+        self.must_keep_stacks(ledger)
+    }
+
+    fn ranks(&self) -> Option<&Ranks> {
+        self.ranks.as_ref()
     }
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {

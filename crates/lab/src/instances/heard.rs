@@ -46,6 +46,7 @@ fn adds_up(driven: &Driven) -> bool {
 pub fn spoken() -> anyhow::Result<Lines> {
     let orders = [
         Order::Open(Box::new(opening())),
+        Order::Begin,
         Order::Work(Asked::of(&paced())),
         Order::Stop,
         Order::Settle,

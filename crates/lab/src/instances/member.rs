@@ -15,6 +15,7 @@ use crate::signals;
 use anyhow::{Context, anyhow, bail};
 use hosts::Offset;
 use rustix::io::Errno;
+use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -168,11 +169,12 @@ impl Heard {
 }
 
 impl Member {
-    /// Starts the process of the instance of this number on this host.
-    pub(super) fn start(number: u32) -> anyhow::Result<Member> {
+    /// Starts the process of the instance of this number on this host. `lock`: of the run's journal; who cleans up
+    /// after the run waits for the process too.
+    pub(super) fn start(number: u32, lock: &File) -> anyhow::Result<Member> {
         let mut command = sandbox::ourselves();
         command.arg("instance");
-        Member::of(number, command, PATIENCE)
+        Member::of(number, command, lock, PATIENCE)
     }
 
     /// Starts it on its own host. `ends`: of the pipes to the owner of its disk group; gives where it finds them.
@@ -197,13 +199,13 @@ impl Member {
         Ok((member, hears))
     }
 
-    fn of(number: u32, mut command: Command, patience: Duration) -> anyhow::Result<Member> {
-        let mut child = command
+    fn of(number: u32, mut command: Command, lock: &File, patience: Duration) -> anyhow::Result<Member> {
+        let command = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("start the process of instance {number}"))?;
+            .stderr(Stdio::piped());
+        let mut child =
+            sandbox::start_holding(command, lock).with_context(|| format!("start the process of instance {number}"))?;
         let (Some(orders), Some(answers), Some(words)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             bail!("the process of instance {number} has no pipes");
@@ -279,6 +281,11 @@ impl Member {
         self.given += 1;
         self.rests = false;
         self.send(order)
+    }
+
+    /// A phase begins.
+    pub(super) fn begin_phase(&mut self) -> anyhow::Result<()> {
+        self.send(Order::Begin)
     }
 
     /// Ends the work that it was told last; the answer to that comes all the same.
@@ -473,7 +480,8 @@ mod tests {
     fn member(script: &str, patience: Duration) -> Member {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let mut member = Member::of(2, command, patience).unwrap();
+        let lock = tempfile::tempfile().unwrap();
+        let mut member = Member::of(2, command, &lock, patience).unwrap();
         member.tell(Order::Settle).unwrap();
         member
     }
@@ -544,6 +552,17 @@ mod tests {
         let failed = answer(&mut member(script, LONG)).err().expect("an error");
         assert!(crate::not_kept::is_loss(&failed), "{failed:#}");
         assert_eq!(format!("{failed:#}"), "instance 2: no page");
+    }
+
+    /// A phase may have several works: it begins once, and no answer to that is waited for.
+    #[test]
+    fn the_begin_of_a_phase_has_no_answer() {
+        let script = "read settle; read begin; read work; case \"$begin$work\" in \
+                      *1*Begin*2*Settle*) echo '{\"Answered\":[2,\"Opened\"]}';; esac; read order";
+        let mut member = member(script, LONG);
+        member.begin_phase().unwrap();
+        member.tell(Order::Settle).unwrap();
+        assert!(matches!(answer(&mut member), Ok(Answer::Opened)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::signals;
 use crate::trial::drive::{Driven, Paced, Spread};
 use diskgroup::Follower;
 use pages::Counters;
+use stacks::Journal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,30 +32,41 @@ pub(crate) struct Others {
     clocks: Option<Clocks>,
 }
 
+/// Where they are.
+pub(crate) enum Where<'a> {
+    /// On this host, for a run with this journal.
+    Here(&'a Journal),
+    /// Each on a host of its own.
+    There(&'a Ranks),
+}
+
 impl Others {
     /// Starts one process for each, on this host or each on its own, and waits until all have opened their workers.
     /// `followers`: as their disk group has admitted them; none on anything else.
     pub(crate) fn open(
         openings: Vec<Opening>,
         followers: Vec<Follower>,
-        ranks: Option<&Ranks>,
+        place: &Where<'_>,
         cancel: &AtomicBool,
     ) -> anyhow::Result<Others> {
         let mut others = Others {
             members: Vec::new(),
-            ranks: ranks.cloned(),
+            ranks: match place {
+                Where::Here(_) => None,
+                Where::There(ranks) => Some((*ranks).clone()),
+            },
             clocks: None,
         };
         let mut held = Vec::new();
         let mut followers = followers.into_iter();
         for (number, opening) in (2..).zip(openings) {
             let (carrier, ends) = followers.next().map(Carrier::new).transpose()?.unzip();
-            let (mut member, hears) = match ranks {
-                Some(ranks) => Member::start_there(number, ranks, ends)?,
-                None => {
+            let (mut member, hears) = match place {
+                Where::There(ranks) => Member::start_there(number, ranks, ends)?,
+                Where::Here(journal) => {
                     let hears = ends.as_ref().map(Ends::places);
                     held.extend(ends);
-                    (Member::start(number)?, hears)
+                    (Member::start(number, journal.lock())?, hears)
                 }
             };
             member.hears_of(carrier);
@@ -98,6 +110,11 @@ impl Others {
 
     pub(crate) fn is_none(&self) -> bool {
         self.members.is_empty()
+    }
+
+    /// A phase begins: what is counted of it is counted anew, however many works it has.
+    pub(crate) fn begin_phase(&mut self) -> anyhow::Result<()> {
+        self.members.iter_mut().try_for_each(Member::begin_phase)
     }
 
     /// Does `work` here while all others do theirs, from one moment on; gives what each did, the own work first.
@@ -198,7 +215,13 @@ impl Others {
         each.fold(Counters::default(), |sum, one| sum + one)
     }
 
-    /// Distinct pages that the phase changed and that came home, of all of them.
+    /// Checkpoints of the worker with the fewest, between the two times when they settled last.
+    pub(crate) fn checkpoints_least(&self) -> Option<u64> {
+        let each = self.members.iter().map(|member| member.settled.checkpoints_least);
+        each.min()
+    }
+
+    /// Distinct pages that the phase changed and that came home when they settled last, of all of them.
     pub(crate) fn overwritten_pages(&self) -> u64 {
         self.members.iter().map(|member| member.settled.overwritten_pages).sum()
     }

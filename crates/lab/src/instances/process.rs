@@ -8,7 +8,7 @@
 use crate::full;
 use crate::instances::lines::{self, LineError};
 use crate::instances::notices::Followed;
-use crate::instances::settled::Settled;
+use crate::instances::settled::{Settled, fewest};
 use crate::instances::stand::Stand;
 use crate::instances::wire::{Answer, AnswerLine, Opening, Order, OrderLine, Worked};
 use crate::not_kept;
@@ -212,19 +212,23 @@ fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<
     let of = opening.first..opening.first + opening.workers;
     let (mut instance, _) = PageEngine::open_part(stand.ports()?, of, &stand.files(), opening.settings)?;
     let mut knows_peak = forget_peak();
+    let mut checkpoints = instance.checkpoints_of_workers();
     desk.say(Answer::Opened)?;
     while let Some((order, stop)) = desk.next()? {
         let answer = match order {
-            Order::Work(asked) => {
+            Order::Begin => {
                 instance.count_overwritten();
+                continue;
+            }
+            Order::Work(asked) => {
                 let driven = asked.paced(&stop).run(&mut instance)?;
                 Answer::Worked(Box::new(Worked::of(&driven)?))
             }
             Order::Settle => {
                 instance.checkpoint()?;
-                let settled = settled(&instance, knows_peak);
+                let settled = settled(&instance, &checkpoints, knows_peak);
                 // A phase ends here, and the next one has a peak of its own.
-                knows_peak = forget_peak();
+                (knows_peak, checkpoints) = (forget_peak(), instance.checkpoints_of_workers());
                 Answer::Settled(Box::new(settled))
             }
             Order::Open(_) | Order::Stop => return Err(anyhow!("an instance is opened once, and stopped at work")),
@@ -235,9 +239,10 @@ fn obey(opening: &Opening, desk: &mut Desk, ends: &Arc<Ends>) -> anyhow::Result<
     Ok(())
 }
 
-/// What it has counted, and what its process has taken so far.
-fn settled(instance: &PageEngine, knows_peak: bool) -> Settled {
+/// What it has counted, and what its process has taken so far. `checkpoints`: of each worker, when it settled last.
+fn settled(instance: &PageEngine, checkpoints: &[u64], knows_peak: bool) -> Settled {
     Settled {
+        checkpoints_least: fewest(checkpoints, &instance.checkpoints_of_workers()),
         counters: instance.counters(),
         overwritten_pages: instance.overwritten_pages(),
         ..taken(knows_peak)

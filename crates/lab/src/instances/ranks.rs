@@ -5,10 +5,9 @@
 
 use crate::instances::letters::Outbox;
 use anyhow::{Context, ensure};
-use hosts::{HasMpi, Host, HostFacts, Incoming, Offset, Reading};
+use hosts::{Cause, HasMpi, Host, HostFacts, Incoming, Offset, Reading};
 use ledger::HostRow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The hosts of a run, as rank 0 has them.
 #[derive(Clone, Debug)]
@@ -24,8 +23,8 @@ struct Shared {
     /// Of rank 1 and so on; `None`: an instance has it.
     seats: Mutex<Vec<Option<Seat>>>,
     facts: Vec<HostFacts>,
-    /// All ranks end.
-    over: Arc<AtomicBool>,
+    /// Why all ranks end.
+    over: Arc<OnceLock<Cause>>,
 }
 
 /// Both ways to another host.
@@ -37,8 +36,8 @@ pub(super) struct Seat {
 }
 
 impl Ranks {
-    /// All hosts that have joined. `over` is set when all ranks end: nobody is waited for then.
-    pub fn new(mut host: Host, over: Arc<AtomicBool>) -> Ranks {
+    /// All hosts that have joined. `over` is set when all ranks end, with the reason: nobody is waited for then.
+    pub fn new(mut host: Host, over: Arc<OnceLock<Cause>>) -> Ranks {
         let seat = |link: hosts::Link| Seat {
             rank: link.rank,
             to: Outbox::new(link.to),
@@ -99,7 +98,12 @@ impl Ranks {
 
     /// Whether all ranks end.
     pub(super) fn are_over(&self) -> bool {
-        self.shared.over.load(Ordering::Relaxed)
+        self.why_over().is_some()
+    }
+
+    /// Why all ranks end, if they do.
+    pub(crate) fn why_over(&self) -> Option<Cause> {
+        self.shared.over.get().copied()
     }
 
     /// Nothing is on this host any more.

@@ -15,6 +15,8 @@ pub(crate) struct Settled {
     pub(crate) counters: Counters,
     /// Distinct pages that the phase changed and that came home.
     pub(crate) overwritten_pages: u64,
+    /// Checkpoints since it settled last, of its worker that had the fewest.
+    pub(crate) checkpoints_least: u64,
     pub(crate) cpu_ns: u64,
     /// Most memory since it settled last, in bytes; `None`: the kernel does not tell.
     pub(crate) memory_bytes: Option<u64>,
@@ -35,7 +37,11 @@ impl Settled {
                 .collect())
         };
         let (now, then) = (counts(&self)?, counts(before)?);
-        let others = [self.overwritten_pages, self.memory_bytes.unwrap_or(0)];
+        let others = [
+            self.overwritten_pages,
+            self.checkpoints_least,
+            self.memory_bytes.unwrap_or(0),
+        ];
         ensure!(
             now.iter().chain(&others).all(|count| *count <= MOST)
                 && now.iter().zip(&then).all(|(now, then)| now >= then),
@@ -43,6 +49,15 @@ impl Settled {
         );
         Ok(self)
     }
+}
+
+/// What the worker with the least has more of than before.
+pub(crate) fn fewest(before: &[u64], after: &[u64]) -> u64 {
+    let each = before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| after.saturating_sub(*before));
+    each.min().unwrap_or(0)
 }
 
 /// Its fields by name, so that none is forgotten.
@@ -111,12 +126,22 @@ mod tests {
                 ..before
             },
             Settled {
+                checkpoints_least: u64::MAX,
+                ..before
+            },
+            Settled {
                 memory_bytes: Some(u64::MAX),
                 ..before
             },
         ] {
             assert!(wrong.after(&before).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn the_worker_with_the_fewest_counts() {
+        assert_eq!(fewest(&[5, 0], &[9, 1]), 1);
+        assert_eq!(fewest(&[], &[]), 0);
     }
 
     /// Both are of one phase alone.

@@ -90,13 +90,23 @@ pub(crate) fn told(
     seen.measures.push((Measure::InstancesFairness, fairness(&rates)));
     if let Some(bound_ns) = clock_bound_ns {
         seen.measures
-            .retain(|(measure, _)| *measure == Measure::DeviceErrors || !is_of_one_hosts_devices(measure.name()));
+            .retain(|(measure, _)| *measure == Measure::DeviceErrors || !is_of_one_host(*measure));
         seen.samples.retain(|sample| !is_of_one_hosts_devices(&sample.name));
         seen.measures.push((Measure::HostsClockBoundNs, bound_ns as f64));
     }
     seen.measures
         .extend(overlap.map(|share| (Measure::InstancesOverlap, share)));
     rows
+}
+
+/// Figures from the counts of this host's kernel.
+fn is_of_one_host(measure: Measure) -> bool {
+    let of_luns = [
+        Measure::LunServiceNsSlowest,
+        Measure::LunSlowest,
+        Measure::LunServiceNsFellows,
+    ];
+    of_luns.contains(&measure) || is_of_one_hosts_devices(measure.name())
 }
 
 /// Counts of this host's kernel, which sees nothing of what the other hosts send to the same devices.
@@ -168,6 +178,29 @@ mod tests {
         assert_eq!(fairness(&[5.0, 0.0]), 0.5);
         assert!((fairness(&[4.0, 2.0]) - 0.9).abs() < 1e-12);
         assert_eq!(fairness(&[0.0, 0.0]), 1.0);
+    }
+
+    /// The kernel of one host sees a part of what the LUNs do: no LUN of several hosts is called slow by it.
+    #[test]
+    fn what_one_host_counts_of_its_devices_is_left_out_on_several() {
+        let of_one = [
+            Measure::NearReads,
+            Measure::OthersReadBytes,
+            Measure::LunServiceNsSlowest,
+            Measure::LunSlowest,
+            Measure::LunServiceNsFellows,
+        ];
+        let of_all = [Measure::DeviceErrors, Measure::LunUsedBytes];
+        let left = |bound_ns| {
+            let mut seen = Seen {
+                measures: of_one.into_iter().chain(of_all).map(|measure| (measure, 1.0)).collect(),
+                ..Seen::default()
+            };
+            told(&[part(0, 1)], (&[], &[]), (None, bound_ns), &mut seen);
+            let is_left = |measure: &Measure| seen.measures.iter().any(|(left, _)| left == measure);
+            (of_one.iter().any(is_left), of_all.iter().all(is_left))
+        };
+        assert_eq!((left(Some(7)), left(None)), ((false, true), (true, true)));
     }
 
     #[test]

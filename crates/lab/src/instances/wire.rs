@@ -1,6 +1,6 @@
 //! What the run and the process of another instance say to each other: one line of JSON each.
 //!
-//! Orders go down; each but [`Order::Stop`] is answered once. Prevents: two programs that understand a phase
+//! Orders go down; each but [`Order::Begin`] and [`Order::Stop`] is answered once. Prevents: two programs that understand a phase
 //! differently (both are this one), and a number that is lost between them.
 
 use crate::instances::notices::Places;
@@ -40,6 +40,8 @@ pub(crate) enum AnswerLine {
 pub(crate) enum Order {
     /// The first: opens its workers of the database.
     Open(Box<Opening>),
+    /// A phase begins, which may have several works: what is counted of a phase is counted anew. It has no answer.
+    Begin,
     /// Works, and says when it is over.
     Work(Asked),
     /// Ends the work of the order with this number. It has no answer of its own.

@@ -122,6 +122,10 @@ impl Site for ModelSite<'_> {
         result_file::create(path, &opening)
     }
 
+    fn must_fit(&self, _: &Ledger) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, stack) in self.study.stacks.iter().enumerate() {
             ledger.stack(&book::row(ordinal, stack, Layers::plain(["model"]), None))?;
@@ -163,7 +167,7 @@ impl Site for ModelSite<'_> {
 
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
         let stack = &self.study.stacks[turn.stack];
-        book::recorded(ledger, stack, turn, "model", |ledger, trial| {
+        book::recorded(ledger, stack, turn, ("model", None), |ledger, trial| {
             self.clock_ns = self.alone(ledger, turn, trial)?;
             Ok(())
         })

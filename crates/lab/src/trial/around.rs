@@ -3,6 +3,7 @@
 //! For every database and every kind of phase alike. Prevents: a phase that ran, or failed, and stands nowhere.
 
 use crate::full;
+use crate::not_kept;
 use crate::record::{self, unix_ns};
 use crate::signals;
 use crate::sizes::Sizes;
@@ -84,10 +85,14 @@ impl Around<'_> {
                 )?
             }
             Err(error) => {
-                signals::check(self.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
                 let named = self.words_of(&run);
-                ledger.record_phase(&record::failed(PhaseRun { status, ..run }, &error))?;
+                let failed = record::failed(PhaseRun { status, ..run }, &error);
+                // What a signal broke off is no failure; what was lost is lost, whatever came meanwhile.
+                if failed.measures.is_empty() && !not_kept::is_loss(&error) {
+                    signals::check(self.turn.cancel)?;
+                }
+                ledger.record_phase(&failed)?;
                 return Err(error.context(named));
             }
         };
@@ -146,9 +151,8 @@ impl Around<'_> {
         Ok(After::Next)
     }
 
-    /// Records a phase that failed, with what it had found by then; gives why.
+    /// Records a phase that failed, with what it had found by then, also where a signal broke it off; gives why.
     fn failed(&self, ledger: &mut Ledger, run: PhaseRun, mut done: Done) -> anyhow::Result<anyhow::Error> {
-        signals::check(self.turn.cancel)?;
         let error = done.failed.take().context("an error")?;
         let run = PhaseRun {
             elapsed_ns: done.elapsed_ns,
@@ -184,4 +188,92 @@ impl Around<'_> {
 /// Seed of a phase: the same on all stacks of a block, another for each phase.
 pub(crate) fn phase_seed(block_seed: u64, ordinal: usize) -> u64 {
     block_seed ^ (ordinal as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::not_kept::NotKept;
+    use crate::progress::{BlockDone, Progress};
+    use crate::trial::book;
+    use anyhow::anyhow;
+    use ledger::Layers;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    const STUDY: &str = r#"
+[study]
+name = "n"
+question = "q"
+[[stack]]
+name = "a"
+kind = "model"
+[[stack]]
+name = "b"
+kind = "model"
+[[phase]]
+name = "p"
+kind = "random"
+time = "1s"
+"#;
+
+    struct Silent;
+
+    impl Progress for Silent {
+        fn doing(&self, _: &str) {}
+        fn line(&self, _: &str) {}
+        fn milestone(&self, _: &str) {}
+        fn judged(&self, _: &BlockDone<'_>) {}
+        fn advance(&self, _: u64) {}
+    }
+
+    /// How many phases the file has when work ended so, and a signal had come by then.
+    fn recorded(done: anyhow::Result<Done>) -> usize {
+        let study = plan::parse(STUDY, "s.toml".as_ref()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let of = ledger::Study {
+            alpha: 0.05,
+            margin: 0.05,
+            ..ledger::Study::default()
+        };
+        let mut ledger = Ledger::create(dir.path().join("s.assay"), &of).unwrap();
+        let stack = &study.stacks[0];
+        ledger
+            .stack(&book::row(0, stack, Layers::plain(["model"]), None))
+            .unwrap();
+        let block = plan::block(1, 2, 0);
+        let turn = Turn {
+            block: &block,
+            position: 0,
+            stack: 0,
+            recorded: &crate::kinds::recorded(&study),
+            progress: &Silent,
+            cancel: &Arc::new(AtomicBool::new(true)),
+        };
+        let ran = book::recorded(&mut ledger, stack, &turn, ("h", None), |ledger, trial| {
+            let around = Around {
+                study: &study,
+                sizes: None,
+                trial,
+                stack: "a",
+                turn: &turn,
+                fixed: Vec::new(),
+            };
+            around.record(ledger, 0, 1, done).map(|_| ())
+        });
+        assert!(ran.is_err());
+        ledger.phases().unwrap().len()
+    }
+
+    #[test]
+    fn a_loss_is_recorded_though_a_signal_came_and_work_broken_off_is_not() {
+        assert_eq!(recorded(Err(anyhow!("interrupted"))), 0);
+        assert_eq!(recorded(Err(NotKept("a page is gone".into()).into())), 1);
+        let found = Done {
+            measures: vec![(Measure::CutsLosing, 1.0)],
+            failed: Some(anyhow!("interrupted")),
+            ..Done::default()
+        };
+        assert_eq!(recorded(Ok(found)), 1);
+    }
 }

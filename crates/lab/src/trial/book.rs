@@ -3,10 +3,12 @@
 //! Prevents: a trial that ran and stands nowhere, and stacks ranked that differ by more than what is compared.
 
 use crate::inject;
+use crate::instances::ranks::Ranks;
 use crate::record;
 use crate::signals;
 use crate::sizes::Sizes;
 use crate::turn::Turn;
+use hosts::Cause;
 use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
 use plan::{Stack, Study};
 
@@ -80,17 +82,20 @@ pub(crate) fn all_ended(
     trials: &[TrialId],
     result: anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let status = came_to(&result, turns.iter().any(|turn| signals::is_set(turn.cancel)));
+    // Stacks that take turns are on one host.
+    let status = came_to(&result, turns.iter().any(|turn| signals::is_set(turn.cancel)), None);
     let ended: Vec<_> = trials.iter().map(|trial| (*trial, status.clone())).collect();
     ledger.end_trials(&ended, record::unix_ns())?;
     result
 }
 
-fn came_to(result: &anyhow::Result<()>, interrupted: bool) -> TrialStatus {
-    match result {
-        Ok(()) => TrialStatus::Done,
-        Err(_) if interrupted => TrialStatus::Interrupted,
-        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+/// `over`: why the ranks of several hosts end. A host that is lost is no wish of the user's.
+fn came_to(result: &anyhow::Result<()>, interrupted: bool, over: Option<Cause>) -> TrialStatus {
+    match (result, over) {
+        (Ok(()), _) => TrialStatus::Done,
+        (Err(_), Some(cause)) if !matches!(cause, Cause::Asked { .. }) => TrialStatus::Failed(cause.to_string()),
+        (Err(_), _) if interrupted => TrialStatus::Interrupted,
+        (Err(error), _) => TrialStatus::Failed(format!("{error:#}")),
     }
 }
 
@@ -107,21 +112,18 @@ fn new_trial(stack: &Stack, turn: &Turn<'_>, host: &str) -> NewTrial {
     }
 }
 
-/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it.
+/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it. `ranks`: its other hosts.
 pub(crate) fn recorded(
     ledger: &mut Ledger,
     stack: &Stack,
     turn: &Turn<'_>,
-    host: &str,
+    (host, ranks): (&str, Option<&Ranks>),
     work: impl FnOnce(&mut Ledger, TrialId) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let trial = ledger.begin_trial(&new_trial(stack, turn, host))?;
     let result = work(ledger, trial);
-    ledger.end_trial(
-        trial,
-        record::unix_ns(),
-        &came_to(&result, signals::is_set(turn.cancel)),
-    )?;
+    let status = came_to(&result, signals::is_set(turn.cancel), ranks.and_then(Ranks::why_over));
+    ledger.end_trial(trial, record::unix_ns(), &status)?;
     result
 }
 
@@ -130,4 +132,25 @@ pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
     let of = |name: &String| study.luns.iter().find(|set| set.name == *name);
     let mut sets = stack.lun_sets().filter_map(of);
     sets.any(|set| set.device.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn a_lost_host_fails_its_trial_with_the_reason_and_a_signal_interrupts_it() {
+        let ended = |interrupted, over| came_to(&Err(anyhow!("interrupted")), interrupted, over);
+        assert_eq!(ended(true, None), TrialStatus::Interrupted);
+        assert_eq!(ended(true, Some(Cause::Asked { rank: 0 })), TrialStatus::Interrupted);
+        let lost = ended(true, Some(Cause::Silent { rank: 1, seconds: 5 }));
+        assert!(
+            matches!(&lost, TrialStatus::Failed(why) if why.starts_with("rank 1 was not heard for 5 s")),
+            "{lost:?}"
+        );
+        assert_eq!(ended(false, None), TrialStatus::Failed("interrupted".into()));
+        let late = came_to(&Ok(()), true, Some(Cause::Failed { rank: 1 }));
+        assert_eq!(late, TrialStatus::Done);
+    }
 }

@@ -6,7 +6,7 @@ use crate::full;
 use crate::group::changing::Changes;
 use crate::instances::others::Others;
 use crate::instances::process;
-use crate::instances::settled::Settled;
+use crate::instances::settled::{Settled, fewest};
 use crate::instances::shares;
 use crate::kinds::{self, OnPages};
 use crate::moves::rebalance::Told;
@@ -51,7 +51,7 @@ pub(crate) struct Piece {
     /// `None` where the stack had no space left.
     pub(crate) driven: Option<Driven>,
     pub(crate) counters: pages::Counters,
-    /// Checkpoints of this instance's worker that had the fewest, with that of the drain.
+    /// Checkpoints of the worker that had the fewest, of all instances, with that of the drain.
     pub(crate) checkpoints_least: u64,
     pub(crate) elapsed_ns: u64,
     pub(crate) drain_ns: u64,
@@ -96,7 +96,7 @@ impl<'a> Loaded<'a> {
     fn phase(&mut self, ordinal: usize, work: &dyn PageWork) -> anyhow::Result<Done> {
         let (around, changes) = (self.around, self.changes);
         let phase = &around.study.phases[ordinal];
-        self.expect(phase);
+        self.expect(phase)?;
         let mut told = Told::default();
         let mut each = Vec::new();
         let knows_peak = !self.others.is_none() && process::forget_peak();
@@ -124,9 +124,11 @@ impl<'a> Loaded<'a> {
     }
 
     /// This phase comes next.
-    pub(crate) fn expect(&mut self, phase: &Phase) {
+    pub(crate) fn expect(&mut self, phase: &Phase) -> anyhow::Result<()> {
         self.instance.count_overwritten();
+        self.others.begin_phase()?;
         self.surroundings.expect(phase);
+        Ok(())
     }
 
     /// Does `work` on the instance, and observes it.
@@ -143,10 +145,7 @@ impl<'a> Loaded<'a> {
         let now = self.now();
         let (driven, proof_ns, full) = match worked {
             Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
-            Err(error) if full::ran_out_of_space(&error) => {
-                let all = self.around.shape().pages();
-                (None, 0, Some(full::words(self.overwritten_pages(), all)))
-            }
+            Err(error) if full::ran_out_of_space(&error) => (None, 0, Some(self.full())),
             Err(error) => return Err(error),
         };
         let seen = self.surroundings.end(&mut self.instance, full.is_some())?;
@@ -158,7 +157,7 @@ impl<'a> Loaded<'a> {
             drain_ns: driven.as_ref().map_or(0, drain_ns),
             driven,
             counters: self.counters() - before,
-            checkpoints_least: fewest(&checkpoints, &self.instance.checkpoints_of_workers()),
+            checkpoints_least: self.checkpoints_least(&checkpoints),
             seen,
             instances: Vec::new(),
             full,
@@ -188,7 +187,8 @@ impl<'a> Loaded<'a> {
                 .map(|share| (Measure::GeneratorBusyShare, share)),
         );
         measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
-        if piece.counters.commits > 0 {
+        let knows_all = piece.full.is_none() || self.others.is_none();
+        if piece.counters.commits > 0 && knows_all {
             let overwritten = self.overwritten_pages() * u64::from(shape.page_bytes);
             measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
             measures.push((Measure::EngineCheckpointsLeast, piece.checkpoints_least as f64));
@@ -216,6 +216,20 @@ impl<'a> Loaded<'a> {
         self.instance.overwritten_pages() + self.others.overwritten_pages()
     }
 
+    /// That no space is left, in words. Others have not settled: what they brought home in this phase is not known.
+    fn full(&self) -> String {
+        match self.others.is_none() {
+            true => full::words(self.instance.overwritten_pages(), self.around.shape().pages()),
+            false => full::words_of_several(),
+        }
+    }
+
+    /// Checkpoints of the worker of all instances that had the fewest. `before`: of this instance's workers.
+    fn checkpoints_least(&self, before: &[u64]) -> u64 {
+        let own = fewest(before, &self.instance.checkpoints_of_workers());
+        self.others.checkpoints_least().map_or(own, |theirs| own.min(theirs))
+    }
+
     /// What each instance has counted and taken, this one first; nothing where it is alone.
     fn shares(&self, knows_peak: bool) -> Vec<Settled> {
         if self.others.is_none() {
@@ -232,13 +246,4 @@ impl<'a> Loaded<'a> {
     pub(crate) fn now(&mut self) -> u64 {
         self.instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
     }
-}
-
-/// What the worker with the least has more of than before.
-fn fewest(before: &[u64], after: &[u64]) -> u64 {
-    let each = before
-        .iter()
-        .zip(after)
-        .map(|(before, after)| after.saturating_sub(*before));
-    each.min().unwrap_or(0)
 }

@@ -47,7 +47,7 @@ pub(crate) fn block(sides: &mut [Standing<'_>], stints: &Stints, ledger: &mut Le
         let work = in_stints(phase)?;
         let began = unix_ns();
         for (side, _) in sides.iter_mut().zip(&takes_part).filter(|(_, takes_part)| **takes_part) {
-            side.begin(phase);
+            side.begin(phase)?;
         }
         let failed = rounds(sides, &takes_part, stints, (ordinal, work))?;
         if let Some((nth, error)) = failed {
@@ -147,12 +147,12 @@ impl<'a> Standing<'a> {
 
 impl Standing<'_> {
     /// A phase begins.
-    fn begin(&mut self, phase: &Phase) {
+    fn begin(&mut self, phase: &Phase) -> anyhow::Result<()> {
         self.pieces.clear();
         self.began.clear();
         self.paused = None;
         self.asked_ns = 0;
-        self.loaded.expect(phase);
+        self.loaded.expect(phase)
     }
 
     /// Its turn. Whether it has more to do in this phase.

@@ -61,6 +61,7 @@ macro_rules! facts {
 facts! {
     Host, "host", "", Text, "name of the host";
     Kernel, "kernel", "", Text, "release of the kernel";
+    User, "user", "", Text, "root or an ordinary user: what stacks are built of depends on it";
     KernelBuild, "kernel build", "", Text, "build of the kernel";
     Distribution, "distribution", "", Text, "name of the distribution";
     Cpu, "cpu", "", Text, "model of the processors";

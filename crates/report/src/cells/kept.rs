@@ -1,6 +1,6 @@
 //! What became of all that was acknowledged when the power was cut or the engine killed.
 //!
-//! Takes all runs of a stack in a phase, also those that failed; gives a [`Kept`]. Prevents: an answer about durability
+//! Takes all runs of a stack in a phase, also those that failed or whose trial did not end; gives a [`Kept`]. Prevents: an answer about durability
 //! that gives the seconds of the test.
 
 use crate::history::{Book, PhaseHead, Seen};

@@ -53,7 +53,8 @@ pub(crate) fn bad_pages(seen: &Seen) -> Option<f64> {
     seen.get(Measure::EnginePagesBad)
 }
 
-/// Why a phase is not ranked on a stack: in one of its runs, counted or not or run again, something was lost.
+/// Why a phase is not ranked on a stack: in one of its runs something was lost, be it one that does not count, or whose
+/// trial did not end or was run again.
 pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> {
     let worst = |of: fn(&Seen) -> Option<f64>| {
         let most = book.ever(stack, phase).filter_map(of).fold(0.0, f64::max);

@@ -31,7 +31,7 @@ pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
     }
     if study.phases_uncounted > 0 {
         let words = format!(
-            "{} phases of trials that did not end are kept in the file, and in no figure.",
+            "{} phases of trials that did not end are kept in the file. They are in no rate; what they lost is lost.",
             study.phases_uncounted
         );
         blocks.push((Forms::LONG, Block::Text(words)));

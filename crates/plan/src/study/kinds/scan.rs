@@ -14,7 +14,7 @@ settled! {
         pub users: u32,
         /// Reads in flight of one scan (1: as the seed).
         pub degree: u32,
-        /// Schemas scanned at the same time.
+        /// Schemas scanned at the same time; more where there are more workers.
         pub parallel: u32,
     }
 }
