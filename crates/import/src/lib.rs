@@ -15,7 +15,6 @@ mod detect;
 mod error;
 mod figure;
 mod fio;
-mod fio_lines;
 mod format;
 mod json;
 mod lines;

@@ -383,6 +383,59 @@ fn fio_jobs_that_ran_one_after_the_other_are_not_summed() {
     }
 }
 
+/// Two fio jobs of one group, each with these options and this time in ms.
+fn fio_jobs(jobs: [(&str, u32); 2]) -> String {
+    let job = |(options, runtime): (&str, u32)| {
+        format!(
+            r#"{{ "jobname": "a", "groupid": 0, "job options": {{ {options} }},
+                "read": {{ "total_ios": 10, "iops": 100.0, "bw_bytes": 1000, "runtime": {runtime} }} }}"#
+        )
+    };
+    let [first, second] = jobs.map(job);
+    format!(r#"{{ "fio version": "fio-3.36", "jobs": [ {first}, {second} ] }}"#)
+}
+
+#[test]
+fn fio_jobs_that_a_delay_keeps_apart_are_not_summed() {
+    let delay = |time: &str| format!(r#""startdelay": "{time}""#);
+    for time in ["60", "60s", "1m", "10000ms", "9-60", "soon"] {
+        let said = refused(&fio_jobs([("", 10_000), (&delay(time), 10_000)]), &Options::default()).to_string();
+        assert!(said.contains("startdelay"), "{time}: {said}");
+    }
+    // They overlap, or begin together.
+    for (first, second) in [("", delay("5")), (r#""ramp_time": "60""#, delay("60"))] {
+        let found = read(&fio_jobs([(first, 10_000), (&second, 10_000)]), &Options::default()).unwrap();
+        assert_eq!(comparable(&found, Quantity::ReadsPerS), 200.0, "{first} {second}");
+    }
+    let both = delay("60");
+    let found = read(&fio_jobs([(&both, 10_000), (&both, 10_000)]), &Options::default()).unwrap();
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 200.0);
+}
+
+#[test]
+fn fio_that_counts_both_directions_as_one_is_refused() {
+    let mixed = data("fio-3.json").replacen("\"read\" :", "\"mixed\" :", 1);
+    let write = mixed.find("\"write\" :").unwrap();
+    let end = mixed[write..].find("\"job_runtime\"").unwrap() + write;
+    let only = format!("{}{}", &mixed[..write], &mixed[end..]);
+    let said = refused(&only, &Options::default()).to_string();
+    assert!(said.contains("unified_rw_reporting"), "{said}");
+    // With `both` they are counted apart too.
+    let both = data("fio-3.json").replacen("\"read\" :", "\"mixed\" : { \"iops\" : 7.0 }, \"read\" :", 1);
+    let found = read(&both, &Options::default()).unwrap();
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 120_563.275862);
+}
+
+#[test]
+fn the_time_of_all_threads_of_fio_is_not_that_of_the_run() {
+    let without = data("fio-3.json").replace("\"runtime\" : 10000,", "");
+    let alone = read(&without, &Options::default()).unwrap();
+    assert_eq!(comparable(&alone, Quantity::ElapsedS), 10.001);
+    let four = without.replace("\"iodepth\" : \"64\"", "\"numjobs\" : \"4\"");
+    let found = read(&four, &Options::default()).unwrap();
+    assert!(found.reports[0].comparable(Quantity::ElapsedS).is_none());
+}
+
 #[test]
 fn bars_of_awr_info() {
     let found = imported("awr-info.txt");
