@@ -3,7 +3,7 @@
 use import::{Format, Options, read};
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 37] = [
+const FIXTURES: [&str; 38] = [
     include_str!("data/awr-10g.txt"),
     include_str!("data/awr-19c.txt"),
     include_str!("data/awr-info.txt"),
@@ -41,6 +41,7 @@ const FIXTURES: [&str; 37] = [
     include_str!("data/loads/sysbench-sql.txt"),
     include_str!("data/loads/sysbench-fileio.txt"),
     include_str!("data/loads/sysbench-0.5.txt"),
+    include_str!("data/loads/sysbench-1.1-fileio.txt"),
 ];
 
 /// Reads as everything; what comes out must hold together.
