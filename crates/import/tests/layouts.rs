@@ -275,6 +275,39 @@ fn a_value_that_is_left_out_is_no_zero() {
 }
 
 #[test]
+fn a_partition_does_not_count_beside_its_disk() {
+    let text = "Device r/s w/s rkB/s wkB/s %util\nsda 100 10 800 80 50\nsda1 90 9 720 72 45\nsdb 7 0 56 0 1\n\
+                nvme0n1 40 0 320 0 1\nnvme0n1p1 40 0 320 0 1\nsd1 1 0 8 0 1\nsd12 2 0 16 0 1\n";
+    let of = |devices: &[&str]| {
+        let options = Options {
+            devices: devices.iter().map(|name| (*name).to_string()).collect(),
+            ..Options::default()
+        };
+        read(text, &options).unwrap()
+    };
+    let found = of(&["sd*"]);
+    assert_eq!(comparable(&found, Quantity::DeviceReadsPerS), 100.0 + 7.0 + 1.0 + 2.0);
+    assert!(found.reports[0].figure("device.sda1.r/s").is_none());
+    let said = |note: &import::Note| note.text.contains("sda1 is a part of sda");
+    assert!(found.notes.iter().any(said), "{:?}", found.notes);
+    assert_eq!(comparable(&of(&["nvme*"]), Quantity::DeviceReadsPerS), 40.0);
+    // Who names a partition means it.
+    assert_eq!(comparable(&of(&["sda", "sda1"]), Quantity::DeviceReadsPerS), 190.0);
+    assert_eq!(comparable(&of(&["sda1"]), Quantity::DeviceReadsPerS), 90.0);
+    // A pool's devices do not lie on each other.
+    let pool = "pool alloc free read write read write\ntank 1 2 30 0 1 1\n  disk 1 2 10 0 1 1\n  disk1 1 2 20 0 1 1\n";
+    let options = Options {
+        devices: vec!["tank/*".into()],
+        keep_first: true,
+        ..Options::default()
+    };
+    assert_eq!(
+        comparable(&read(pool, &options).unwrap(), Quantity::DeviceReadsPerS),
+        30.0
+    );
+}
+
+#[test]
 fn discards_and_flushes_weight_their_own_times() {
     let text = reports(
         "r/s w/s d/s d_await dareq-sz f/s f_await",

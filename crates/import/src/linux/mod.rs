@@ -5,6 +5,7 @@
 
 mod devices;
 pub(crate) mod iostat;
+mod partitions;
 pub(crate) mod sadf;
 pub(crate) mod sar;
 pub(crate) mod vmstat;
