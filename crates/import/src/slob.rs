@@ -65,6 +65,12 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
             "physical reads and writes are blocks: they are requests where each moves one block, as in random work",
         );
     }
+    if tables.has_marked_bars() {
+        reader.notes.add(
+            0,
+            "PREADS and PWRITES are requests in SLOB's awr_info: a copy that counts blocks agrees where each moves one",
+        );
+    }
     let mut reports = Vec::new();
     if !reader.figures.is_empty() {
         reports.push(Report {

@@ -477,6 +477,21 @@ fn bars_of_awr_info() {
     assert_eq!(value(&found, "physical_reads"), 61_500.0);
     assert_eq!(value(&found, "db_file_sequential_read"), 510.0);
     assert_eq!(comparable(&found, Quantity::ElapsedS), 301.0);
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 61_500.0);
+    let said = |found: &Imported, words: &str| found.notes.iter().any(|note| note.text.contains(words));
+    assert!(said(&found, "PREADS and PWRITES are requests"), "{:?}", found.notes);
+    // Waits for reads of several blocks: by their mean, or as the longest of all.
+    let text = data("awr-info.txt");
+    for (old, new) in [
+        ("|510|0|505|", "|510|93|505|"),
+        ("|db file sequential read 15", "|db file scattered read 15"),
+    ] {
+        let several = read(&text.replace(old, new), &Options::default()).unwrap();
+        assert!(several.reports[0].comparable(Quantity::ReadsPerS).is_none(), "{new}");
+        assert!(several.reports[0].comparable(Quantity::WritesPerS).is_some(), "{new}");
+        assert!(several.reports[1].comparable(Quantity::ReadsPerS).is_some(), "{new}");
+        assert!(said(&several, "moves several blocks"), "{:?}", several.notes);
+    }
 }
 
 #[test]
