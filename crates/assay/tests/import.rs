@@ -177,6 +177,33 @@ fn what_cannot_be_imported_is_refused_with_a_cure() {
 }
 
 #[test]
+fn what_would_change_nothing_is_refused() {
+    let bench = Bench::new();
+    bench.write("awr.txt", AWR);
+    bench.write("copy.iostat", IOSTAT);
+    for name in ["--stack", "--phase"] {
+        bench
+            .run(&["import", "awr.txt", name, "x"])
+            .failed_with(2, &["--into <RESULT>|--output <RESULT>"]);
+    }
+    let both = [
+        "import", "awr.txt", "--stack", "x", "--phase", "x", "--into", "a", "--output", "b",
+    ];
+    bench.run(&both).failed_with(2, &["cannot be used with"]);
+    for (text, said, read_by) in [
+        ("copy.iostat", ["--where", "x=y"], "slob"),
+        ("copy.iostat", ["--tablespace", "FOO"], "awr, statspack"),
+        ("awr.txt", ["--device", "sd*"], "iostat, sar, sadf, zpool"),
+    ] {
+        let args = ["import", text, said[0], said[1]];
+        bench.run(&args).failed_with(2, &[text, said[0], read_by]);
+    }
+    bench
+        .run(&["import", "awr.txt", "--keep-first"])
+        .failed_with(2, &["--keep-first", "iostat, vmstat, zpool"]);
+}
+
+#[test]
 fn publications_are_listed_and_checked() {
     let bench = Bench::new();
     let all = bench.expect(0, &["published"]).stdout;

@@ -3,6 +3,7 @@
 //!
 //! Prevents: an import that fails without saying what would have been read.
 
+use crate::choice::Choice;
 use crate::format::Format;
 
 /// Why a text cannot be imported.
@@ -57,6 +58,19 @@ pub enum ImportError {
         what: String,
         /// What to do.
         cure: String,
+    },
+    /// What was said beside the text is not read in its format.
+    #[error(
+        "{} says nothing of a text of {}\n  leave it out, or give texts of {} in a command of their own",
+        choice.flag(),
+        format.word(),
+        choice.read_by()
+    )]
+    Unread {
+        /// What was said.
+        choice: Choice,
+        /// Of the text.
+        format: Format,
     },
     /// What was asked for is not in the text.
     #[error("{what}\n  {cure}")]

@@ -10,6 +10,7 @@
 
 mod awr;
 mod benches;
+mod choice;
 mod columns;
 mod detect;
 mod error;
@@ -23,6 +24,7 @@ mod number;
 mod slob;
 mod slob_tables;
 
+pub use choice::Choice;
 pub use detect::detect;
 pub use error::ImportError;
 pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
@@ -43,6 +45,9 @@ pub fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
         Some(format) => format,
         None => detect(text)?,
     };
+    if let Some(choice) = options.unread(format) {
+        return Err(ImportError::Unread { choice, format });
+    }
     let imported = match format {
         Format::Awr | Format::Statspack => awr::read(text, format, options),
         Format::Iostat => linux::iostat::read(text, options),

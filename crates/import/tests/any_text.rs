@@ -1,6 +1,6 @@
 //! Whatever the text: no panic, no wild allocation, bounded time; and every figure stands on the line it names.
 
-use import::{Format, Options, read};
+use import::{Format, Options, detect, read};
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 38] = [
@@ -54,6 +54,10 @@ fn all_ways(text: &str) {
                 devices,
                 keep_first: text.len().is_multiple_of(2),
                 ..Options::default()
+            };
+            let options = match format.or_else(|| detect(text).ok()) {
+                Some(format) => options.fitted(format),
+                None => options,
             };
             match read(text, &options) {
                 Ok(found) => sound(text, &found),
