@@ -85,9 +85,9 @@ macro_rules! quantities {
 
 quantities! {
     ReadsPerS, "reads_per_s", "/s", "read requests that the database or generator asked of storage, per second";
-    WritesPerS, "writes_per_s", "/s", "write requests that it asked of storage, per second";
+    WritesPerS, "writes_per_s", "/s", "write requests of data that it asked of storage, per second; redo left out";
     ReadBytesPerS, "read_bytes_per_s", "bytes/s", "bytes that it read from storage, per second";
-    WriteBytesPerS, "write_bytes_per_s", "bytes/s", "bytes that it wrote to storage, per second";
+    WriteBytesPerS, "write_bytes_per_s", "bytes/s", "bytes of data that it wrote to storage, per second; redo left out";
     ReadNs, "read_ns", "ns", "mean time of a read as the database or generator saw it";
     WriteNs, "write_ns", "ns", "mean time of a write as it saw it";
     ElapsedS, "elapsed_s", "s", "seconds of the measurement or of the act measured";

@@ -102,9 +102,9 @@ pub struct MeasuredBeside {
 /// Quantities in the order in which they are shown: name, title, unit.
 pub(crate) const SHOWN: [(&str, &str, &str); 12] = [
     ("reads_per_s", "reads", "asked/s"),
-    ("writes_per_s", "writes", "asked/s"),
+    ("writes_per_s", "data writes", "asked/s"),
     ("read_bytes_per_s", "asked", "read MB/s"),
-    ("write_bytes_per_s", "asked", "write MB/s"),
+    ("write_bytes_per_s", "asked", "data write MB/s"),
     ("read_ns", "read", "mean"),
     ("write_ns", "write", "mean"),
     ("elapsed_s", "time", "s"),
@@ -214,9 +214,9 @@ fn quantity(name: &str, texts: &[&ImportedText], measured: Option<&PhaseReport>)
 fn measured_as(name: &str, cell: &Cell, metric: Metric) -> Option<Figure> {
     match name {
         "reads_per_s" => cell.engine.reads_per_s,
-        "writes_per_s" => cell.engine.writes_per_s,
+        "writes_per_s" => cell.engine.data_writes_per_s,
         "read_bytes_per_s" => cell.engine.read_bytes_per_s,
-        "write_bytes_per_s" => cell.engine.write_bytes_per_s,
+        "write_bytes_per_s" => cell.engine.data_write_bytes_per_s,
         "elapsed_s" if metric == Metric::ElapsedSeconds => cell.primary,
         "device_reads_per_s" => cell.low.reads_per_s,
         "device_writes_per_s" => cell.low.writes_per_s,

@@ -1,7 +1,7 @@
 //! What stands beside the measured figures: imported ones and published ones, in every form, and never in a verdict.
 
 use crate::fixture::{Scene, actor, scene};
-use ledger::{ImportNote, ImportedFigure, ImportedText, PhaseKind, Setting};
+use ledger::{ImportNote, ImportedFigure, ImportedText, Measure, PhaseKind, Setting};
 use report::published::Agreement;
 use report::{Style, json, markdown, schema, terminal};
 
@@ -89,6 +89,48 @@ fn several_reports_show_their_spread_and_no_interval() {
     );
     assert_eq!(quantity.text, None);
     assert!(said.contains("110 (100 to 120)"), "{said}");
+}
+
+/// Data writes of a phase, its redo, and the copies among its data writes.
+fn with_writes(copies: f64) -> Vec<(Measure, f64)> {
+    vec![
+        (Measure::EngineWrites, 2_000.0),
+        (Measure::EngineWriteBytes, 16_384_000.0),
+        (Measure::EngineRedoWrites, 6_000.0),
+        (Measure::EngineRedoBytes, 3_000_000.0),
+        (Measure::EngineDoublewriteBytes, copies),
+    ]
+}
+
+/// Oracle's `physical write IO requests` have no redo, and its pages have no copies.
+#[test]
+fn data_writes_stand_beside_data_writes() {
+    let measured = |copies: f64, quantity: &str| {
+        let mut scene = scene(vec![actor("ext4", 1.0)]);
+        scene.extra = with_writes(copies);
+        let mut one = text("awr.txt", 10.0, "10");
+        one.figures[0].comparable = Some((quantity.into(), 10.0));
+        scene.imported = vec![one];
+        let (analysis, ..) = shown(&scene);
+        let engine = analysis.phases[0].cells[0].engine;
+        let beside = analysis.imported[0].quantities[0]
+            .measured
+            .first()
+            .map(|one| one.figure.median);
+        (beside, engine)
+    };
+    let (writes, engine) = measured(0.0, "writes_per_s");
+    let all = engine.writes_per_s.unwrap().median;
+    assert!(
+        (writes.unwrap() / all - 2_000.0 / 8_000.0).abs() < 1e-9,
+        "{writes:?} of {all}"
+    );
+    let (writes, _) = measured(4_096_000.0, "writes_per_s");
+    assert_eq!(writes, None, "requests of copies are not counted apart");
+    let (bytes, engine) = measured(4_096_000.0, "write_bytes_per_s");
+    let all = engine.write_bytes_per_s.unwrap().median;
+    let share = (16_384_000.0 - 4_096_000.0) / 19_384_000.0;
+    assert!((bytes.unwrap() / all - share).abs() < 1e-9, "{bytes:?} of {all}");
 }
 
 #[test]
