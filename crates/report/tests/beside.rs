@@ -1,7 +1,7 @@
 //! What stands beside the measured figures: imported ones and published ones, in every form, and never in a verdict.
 
-use crate::fixture::{Scene, actor, scene};
-use ledger::{ImportNote, ImportedFigure, ImportedText, Measure, PhaseKind, Setting};
+use crate::fixture::{MADE_UNIX_NS, Scene, actor, scene};
+use ledger::{Ending, ImportNote, ImportedFigure, ImportedText, Measure, PhaseKind, Setting};
 use report::published::Agreement;
 use report::{Style, json, markdown, schema, terminal};
 
@@ -146,6 +146,24 @@ fn a_file_of_imports_alone_ranks_nothing() {
         analysis.sentence
     );
     assert!(said.contains("nothing was run") && short.contains("oracle"), "{said}");
+    // Nothing was run: no time was spent, no check says that it was done well, and no verdict promises anything.
+    let mut film = alone.film();
+    let ending = Ending {
+        at_unix_ns: MADE_UNIX_NS + 1_000_000,
+        reason: "imported".into(),
+    };
+    film.ledger.finish(&ending).unwrap();
+    let analysis = film.analysis();
+    assert_eq!((&analysis.time_spent, &analysis.promise), (&None, &None));
+    let style = Style {
+        width: 100,
+        colour: false,
+        utf8: false,
+    };
+    let report = terminal(&analysis, &style);
+    for words in ["Measuring took", "are VALID", "confidence"] {
+        assert!(!report.contains(words), "{words}: {report}");
+    }
 }
 
 #[test]
