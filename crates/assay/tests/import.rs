@@ -203,6 +203,17 @@ fn what_would_change_nothing_is_refused() {
         .failed_with(2, &["--keep-first", "iostat, vmstat, zpool"]);
 }
 
+/// Assay times operations and no reads: a mark would promise what the report does not show.
+#[test]
+fn the_mean_time_of_a_read_has_no_mark() {
+    let bench = Bench::new();
+    bench.write("runs.txt", RUNS);
+    let shown = bench.expect(0, &["import", "runs.txt", "--where", "test=1"]).stdout;
+    let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap();
+    assert!(line("all instances.reads_per_s").contains(" * "), "{shown}");
+    assert!(!line("all instances.read_time").contains('*'), "{shown}");
+}
+
 #[test]
 fn publications_are_listed_and_checked() {
     let bench = Bench::new();

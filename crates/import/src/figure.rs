@@ -88,8 +88,8 @@ quantities! {
     WritesPerS, "writes_per_s", "/s", "write requests of data that it asked of storage, per second; redo left out";
     ReadBytesPerS, "read_bytes_per_s", "bytes/s", "bytes that it read from storage, per second";
     WriteBytesPerS, "write_bytes_per_s", "bytes/s", "bytes of data that it wrote to storage, per second; redo left out";
-    ReadNs, "read_ns", "ns", "mean time of a read as the database or generator saw it";
-    WriteNs, "write_ns", "ns", "mean time of a write as it saw it";
+    ReadNs, "read_ns", "ns", "mean time of a read as the database or generator saw it; shown alone";
+    WriteNs, "write_ns", "ns", "mean time of a write as it saw it; shown alone";
     ElapsedS, "elapsed_s", "s", "seconds of the measurement or of the act measured";
     DeviceReadsPerS, "device_reads_per_s", "/s", "reads completed by the devices, per second";
     DeviceWritesPerS, "device_writes_per_s", "/s", "writes completed by the devices, per second";
@@ -100,6 +100,13 @@ quantities! {
 
 /// Something said of the measurement that is no figure of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+impl Quantity {
+    /// True where Assay measures it too. It times operations, and an operation reads as many pages as it needs.
+    pub fn is_measured_here(self) -> bool {
+        !matches!(self, Quantity::ReadNs | Quantity::WriteNs)
+    }
+}
+
 pub struct Fact {
     /// "release", "host", "snapshots" ...
     pub name: String,

@@ -86,7 +86,8 @@ pub struct ImportedQuantity {
     pub text: Option<String>,
     /// Unit of that text.
     pub text_unit: Option<String>,
-    /// The same quantity as it was measured here in the phase of the same name, by stack.
+    /// The same quantity as it was measured here in the phase of the same name, by stack. Empty for the mean time of a
+    /// read or write, which is not measured.
     pub measured: Vec<MeasuredBeside>,
 }
 
@@ -226,3 +227,4 @@ fn measured_as(name: &str, cell: &Cell, metric: Metric) -> Option<Figure> {
         _ => None,
     }
 }
+        // "read_ns" and "write_ns": here operations are timed, and one reads as many pages as it needs.

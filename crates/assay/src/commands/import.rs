@@ -284,7 +284,8 @@ fn words(texts: &[Text], all: bool) -> String {
 
 /// Line, mark, name, value, unit.
 fn row_of(figure: &import::Figure) -> String {
-    let mark = if figure.comparable.is_some() { '*' } else { ' ' };
+    let is_beside = figure.comparable.is_some_and(|one| one.quantity.is_measured_here());
+    let mark = if is_beside { '*' } else { ' ' };
     let (name, value) = (report::escaped(&figure.name), report::escaped(&figure.text));
     let first = format!("{:>6} {mark} ", figure.line);
     if name.chars().count() <= NAME_COLUMNS {
