@@ -72,6 +72,20 @@ pub enum ImportError {
         /// Of the text.
         format: Format,
     },
+    /// Rows of different loads under one name.
+    #[error(
+        "rows with {title} = {} and {title} = {} are of different loads, and a median over them is of neither\n  \
+         import each under a phase of its own (--where {title}={}), or cut a column that was measured out of the text",
+        cells[0],
+        cells[1],
+        cells[0]
+    )]
+    Unlike {
+        /// Of the column.
+        title: String,
+        /// What stands in it.
+        cells: [String; 2],
+    },
     /// What was asked for is not in the text.
     #[error("{what}\n  {cure}")]
     Absent {

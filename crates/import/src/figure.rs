@@ -27,6 +27,8 @@ pub struct Report {
     pub label: String,
     /// In the order of the text.
     pub figures: Vec<Figure>,
+    /// Of a row of a table: the cells that say which load it was, by their titles.
+    pub load: Vec<Fact>,
 }
 
 /// One number.
@@ -98,8 +100,6 @@ quantities! {
     CpuIdleShare, "cpu_idle_share", "share", "idle share of the processors, 1 is all idle";
 }
 
-/// Something said of the measurement that is no figure of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
 impl Quantity {
     /// True where Assay measures it too. It times operations, and an operation reads as many pages as it needs.
     pub fn is_measured_here(self) -> bool {
@@ -107,6 +107,8 @@ impl Quantity {
     }
 }
 
+/// Something said of the measurement that is no figure of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// "release", "host", "snapshots" ...
     pub name: String,

@@ -20,6 +20,7 @@ mod format;
 mod json;
 mod lines;
 mod linux;
+mod load;
 mod number;
 mod slob;
 mod slob_tables;
@@ -29,6 +30,7 @@ pub use detect::detect;
 pub use error::ImportError;
 pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
 pub use format::{FIGURES_MAX, Format, Options, TEXT_BYTES_MAX};
+pub use load::of_one_load;
 
 /// Reads a text.
 ///

@@ -5,7 +5,7 @@
 //! into one mean, and the rate of one instance taken for that of the cluster.
 
 use crate::error::ImportError;
-use crate::figure::{Figure, Notes, Quantity, Report, excerpt};
+use crate::figure::{Fact, Figure, Notes, Quantity, Report, excerpt};
 use crate::format::Options;
 use crate::lines::{Line, tokens};
 use crate::number::{first_number, rounded};
@@ -42,7 +42,7 @@ pub(crate) fn is_title(line: &str) -> bool {
 /// A column between bars: name, unit, quantity.
 fn bar_column(title: &str) -> Option<(&'static str, &'static str, Option<Quantity>)> {
     Some(match title {
-        "SESSIONS" => ("sessions", "sessions", None),
+        SESSIONS => ("sessions", "sessions", None),
         "ELAPSED" => ("elapsed", "s", Some(Quantity::ElapsedS)),
         "DB CPU" => ("db_cpu", "s/s", None),
         "DB Tm" => ("db_time", "s/s", None),
@@ -70,6 +70,9 @@ const OF_SEVERAL_BLOCKS: [&str; 2] = ["direct path read", "db file scattered rea
 const DIRECT_READS: &str = "DPR_LAT";
 const TOP_WAIT: &str = "TOP WAIT";
 
+/// How many played at a time.
+const SESSIONS: &str = "SESSIONS";
+
 impl Tables {
     /// True when rates of `awr_info` are set beside others.
     pub(crate) fn has_marked_bars(&self) -> bool {
@@ -90,6 +93,17 @@ impl Tables {
             }
         }
         Ok(None)
+    }
+
+    /// The cells that say which load a row is of.
+    fn load(&self, cells: &[&str], line: u32, says: impl Fn(&String) -> bool) -> Vec<Fact> {
+        let cells = self.titles.iter().zip(cells);
+        let fact = |(title, cell): (&String, &&str)| Fact {
+            name: excerpt(title),
+            value: excerpt(cell),
+            line,
+        };
+        cells.filter(|(title, _)| says(title)).map(fact).collect()
     }
 
     /// True when the line was part of a table.
@@ -168,6 +182,7 @@ impl Tables {
         Ok(Report {
             label: excerpt(cells[0]),
             figures,
+            load: self.load(cells, line, |title| title == SESSIONS),
         })
     }
 
@@ -208,6 +223,9 @@ impl Tables {
         Ok(Report {
             label: format!("{} {}", self.titles[0], excerpt(cells[0])),
             figures,
+            load: self.load(cells, line, |title| {
+                by_instance(title).is_none() && *title != self.titles[0]
+            }),
         })
     }
 }

@@ -495,6 +495,29 @@ fn bars_of_awr_info() {
 }
 
 #[test]
+fn rows_say_of_which_load_they_are() {
+    let loads = |found: &Imported, report: usize| -> Vec<String> {
+        let load = found.reports[report].load.iter();
+        load.map(|fact| format!("{}={}", fact.name, fact.value)).collect()
+    };
+    assert_eq!(loads(&imported("awr-info.txt"), 1), ["SESSIONS=64"]);
+    let runs = imported("unity-2017-runs.txt");
+    assert_eq!(loads(&runs, 12), ["comp=yes", "update=30"]);
+    // What all rows have in common is said of the text.
+    assert_eq!((fact(&runs, "comp"), fact(&runs, "update")), ("", ""));
+    let rows = vec![("comp".to_string(), "yes".to_string())];
+    let options = Options {
+        rows,
+        ..Options::default()
+    };
+    let yes = read(&data("unity-2017-runs.txt"), &options).unwrap();
+    assert_eq!((fact(&yes, "comp"), fact(&yes, "update")), ("yes", ""));
+    let all = runs.reports.iter().flat_map(|report| &report.load);
+    let error = import::of_one_load(all.map(|fact| (fact.name.as_str(), fact.value.as_str()))).unwrap_err();
+    assert!(error.to_string().contains("--where update=0"), "{error}");
+}
+
+#[test]
 fn a_cell_that_is_missing_makes_no_small_mean() {
     let row = |cells: &str| {
         let text = format!("test reads1 avtm1 reads2 avtm2 writes1 writes2\n1 {cells}\n");

@@ -88,6 +88,7 @@ fn several_reports_show_their_spread_and_no_interval() {
         (110.0, 100.0, 120.0, 3)
     );
     assert_eq!(quantity.text, None);
+    assert_eq!(quantity.left_out, ["d"]);
     assert!(said.contains("110 (100 to 120)"), "{said}");
 }
 
@@ -131,6 +132,43 @@ fn data_writes_stand_beside_data_writes() {
     let all = engine.write_bytes_per_s.unwrap().median;
     let share = (16_384_000.0 - 4_096_000.0) / 19_384_000.0;
     assert!((bytes.unwrap() / all - share).abs() < 1e-9, "{bytes:?} of {all}");
+}
+
+#[test]
+fn runs_are_alike_by_the_name_of_the_figure_and_not_by_the_words_of_the_text() {
+    let of = |file: &str, layout: &str, runs: &[f64]| {
+        let mut one = text(file, 0.0, "");
+        let figure = one.figures.remove(0);
+        one.layout = layout.into();
+        one.figures = runs
+            .iter()
+            .enumerate()
+            .map(|(nth, reads)| ImportedFigure {
+                report: format!("test {nth}"),
+                comparable: Some(("reads_per_s".into(), *reads)),
+                ..figure.clone()
+            })
+            .collect();
+        one
+    };
+    let mut with = scene(vec![actor("ext4", 1.0)]);
+    let mut other = of("load.txt", "AWR text, load profile", &[999.0]);
+    other.figures[0].name = "load.Read IO requests.per_s".into();
+    with.imported = vec![
+        of("a.txt", "SLOB: a table of 2 runs", &[100.0, 120.0]),
+        of("b.txt", "SLOB: a table of 1 runs", &[500.0]),
+        other,
+    ];
+    let (analysis, said, _) = shown(&with);
+    let quantity = &analysis.imported[0].quantities[0];
+    let figure = quantity.figure;
+    assert_eq!(
+        (figure.median, figure.low, figure.high, figure.n),
+        (120.0, 100.0, 500.0, 3)
+    );
+    assert_eq!(quantity.left_out, ["load.txt"]);
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("load.txt does not count in reads asked/s"), "{said}");
 }
 
 #[test]

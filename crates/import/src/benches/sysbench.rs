@@ -40,8 +40,8 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         layout: "output of sysbench".into(),
         facts: reader.facts,
         reports: vec![Report {
-            label: String::new(),
             figures: reader.figures,
+            ..Report::default()
         }],
         notes: reader.notes.finish(),
     })

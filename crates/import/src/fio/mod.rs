@@ -64,8 +64,8 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         ),
         facts,
         reports: vec![Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         }],
         notes,
     })

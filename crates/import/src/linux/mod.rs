@@ -57,8 +57,8 @@ fn imported(
         layout,
         facts,
         reports: vec![Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         }],
         notes: Vec::new(),
     };
