@@ -6,6 +6,7 @@ use serde_json::Value;
 
 const AWR: &str = include_str!("../../import/tests/data/unity-2017-physical.txt");
 const RUNS: &str = include_str!("../../import/tests/data/unity-2017-runs.txt");
+const BARS: &str = include_str!("../../import/tests/data/awr-info.txt");
 const IOSTAT: &str = include_str!("../../import/tests/data/xtremio-2014-copy.iostat");
 
 fn narrow(text: &str) {
@@ -174,6 +175,77 @@ fn what_cannot_be_imported_is_refused_with_a_cure() {
     ];
     bench.run(&twice).failed_with(2, &["already imported"]);
     assert!(!bench.path("x.assay").exists(), "a refused import leaves no file");
+}
+
+#[test]
+fn what_would_change_nothing_is_refused() {
+    let bench = Bench::new();
+    bench.write("awr.txt", AWR);
+    bench.write("copy.iostat", IOSTAT);
+    for name in ["--stack", "--phase"] {
+        bench
+            .run(&["import", "awr.txt", name, "x"])
+            .failed_with(2, &["--into <RESULT>|--output <RESULT>"]);
+    }
+    let both = [
+        "import", "awr.txt", "--stack", "x", "--phase", "x", "--into", "a", "--output", "b",
+    ];
+    bench.run(&both).failed_with(2, &["cannot be used with"]);
+    for (text, said, read_by) in [
+        ("copy.iostat", ["--where", "x=y"], "slob"),
+        ("copy.iostat", ["--tablespace", "FOO"], "awr, statspack"),
+        ("awr.txt", ["--device", "sd*"], "iostat, sar, sadf, zpool"),
+    ] {
+        let args = ["import", text, said[0], said[1]];
+        bench.run(&args).failed_with(2, &[text, said[0], read_by]);
+    }
+    bench
+        .run(&["import", "awr.txt", "--keep-first"])
+        .failed_with(2, &["--keep-first", "iostat, vmstat, zpool"]);
+}
+
+/// Assay times operations and no reads: a mark would promise what the report does not show.
+#[test]
+fn the_mean_time_of_a_read_has_no_mark() {
+    let bench = Bench::new();
+    bench.write("runs.txt", RUNS);
+    let shown = bench.expect(0, &["import", "runs.txt", "--where", "test=1"]).stdout;
+    let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap();
+    assert!(line("all instances.reads_per_s").contains(" * "), "{shown}");
+    assert!(!line("all instances.read_time").contains('*'), "{shown}");
+}
+
+#[test]
+fn rows_of_different_loads_make_no_median() {
+    let bench = Bench::new();
+    bench.write("bars.txt", BARS);
+    bench.write("runs.txt", RUNS);
+    let args = |text: &'static str, rows: &[&'static str], how: &'static str, phase: &'static str| {
+        let rows = rows.iter().flat_map(|row| ["--where", *row]);
+        let to = [how, "x.assay", "--stack", "oracle", "--phase", phase];
+        ["import", text].into_iter().chain(rows).chain(to).collect::<Vec<_>>()
+    };
+    // Without a result file, all rows are shown.
+    bench.expect(0, &["import", "bars.txt"]);
+    bench
+        .run(&args("bars.txt", &[], "--output", "a"))
+        .failed_with(2, &["SESSIONS = 32", "SESSIONS = 64", "--where SESSIONS=32"]);
+    bench
+        .run(&args("runs.txt", &["update=30"], "--output", "a"))
+        .failed_with(2, &["comp = no", "comp = yes", "--where comp=no"]);
+    assert!(!bench.path("x.assay").exists(), "a refused import leaves no file");
+    bench.expect(0, &args("bars.txt", &["SESSIONS=32"], "--output", "a"));
+    let other = |phase: &'static str| args("bars.txt", &["SESSIONS=64"], "--into", phase);
+    bench
+        .run(&other("a"))
+        .failed_with(2, &["SESSIONS = 32", "SESSIONS = 64"]);
+    bench.expect(0, &other("b"));
+    // The same load again, out of another file.
+    bench.write("again.txt", &BARS.replace("|61,500|", "|61,700|"));
+    bench.expect(0, &args("again.txt", &["SESSIONS=32"], "--into", "a"));
+    let report = bench.expect(0, &["report", "x.assay", "--full"]).stdout;
+    narrow(&report);
+    assert!(report.contains("61,600 (61,500 to 61,700)"), "{report}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //!
 //! Prevents: an import that fails without saying what would have been read.
 
+use crate::choice::Choice;
 use crate::format::Format;
 
 /// Why a text cannot be imported.
@@ -57,6 +58,33 @@ pub enum ImportError {
         what: String,
         /// What to do.
         cure: String,
+    },
+    /// What was said beside the text is not read in its format.
+    #[error(
+        "{} says nothing of a text of {}\n  leave it out, or give texts of {} in a command of their own",
+        choice.flag(),
+        format.word(),
+        choice.read_by()
+    )]
+    Unread {
+        /// What was said.
+        choice: Choice,
+        /// Of the text.
+        format: Format,
+    },
+    /// Rows of different loads under one name.
+    #[error(
+        "rows with {title} = {} and {title} = {} are of different loads, and a median over them is of neither\n  \
+         import each under a phase of its own (--where {title}={}), or cut a column that was measured out of the text",
+        cells[0],
+        cells[1],
+        cells[0]
+    )]
+    Unlike {
+        /// Of the column.
+        title: String,
+        /// What stands in it.
+        cells: [String; 2],
     },
     /// What was asked for is not in the text.
     #[error("{what}\n  {cure}")]

@@ -27,6 +27,8 @@ pub struct Report {
     pub label: String,
     /// In the order of the text.
     pub figures: Vec<Figure>,
+    /// Of a row of a table: the cells that say which load it was, by their titles.
+    pub load: Vec<Fact>,
 }
 
 /// One number.
@@ -85,17 +87,24 @@ macro_rules! quantities {
 
 quantities! {
     ReadsPerS, "reads_per_s", "/s", "read requests that the database or generator asked of storage, per second";
-    WritesPerS, "writes_per_s", "/s", "write requests that it asked of storage, per second";
+    WritesPerS, "writes_per_s", "/s", "write requests of data that it asked of storage, per second; redo left out";
     ReadBytesPerS, "read_bytes_per_s", "bytes/s", "bytes that it read from storage, per second";
-    WriteBytesPerS, "write_bytes_per_s", "bytes/s", "bytes that it wrote to storage, per second";
-    ReadNs, "read_ns", "ns", "mean time of a read as the database or generator saw it";
-    WriteNs, "write_ns", "ns", "mean time of a write as it saw it";
+    WriteBytesPerS, "write_bytes_per_s", "bytes/s", "bytes of data that it wrote to storage, per second; redo left out";
+    ReadNs, "read_ns", "ns", "mean time of a read as the database or generator saw it; shown alone";
+    WriteNs, "write_ns", "ns", "mean time of a write as it saw it; shown alone";
     ElapsedS, "elapsed_s", "s", "seconds of the measurement or of the act measured";
     DeviceReadsPerS, "device_reads_per_s", "/s", "reads completed by the devices, per second";
     DeviceWritesPerS, "device_writes_per_s", "/s", "writes completed by the devices, per second";
     DeviceReadBytesPerS, "device_read_bytes_per_s", "bytes/s", "bytes read from the devices, per second";
     DeviceWriteBytesPerS, "device_write_bytes_per_s", "bytes/s", "bytes written to the devices, per second";
     CpuIdleShare, "cpu_idle_share", "share", "idle share of the processors, 1 is all idle";
+}
+
+impl Quantity {
+    /// True where Assay measures it too. It times operations, and an operation reads as many pages as it needs.
+    pub fn is_measured_here(self) -> bool {
+        !matches!(self, Quantity::ReadNs | Quantity::WriteNs)
+    }
 }
 
 /// Something said of the measurement that is no figure of it.

@@ -10,24 +10,27 @@
 
 mod awr;
 mod benches;
+mod choice;
 mod columns;
 mod detect;
 mod error;
 mod figure;
 mod fio;
-mod fio_lines;
 mod format;
 mod json;
 mod lines;
 mod linux;
+mod load;
 mod number;
 mod slob;
 mod slob_tables;
 
+pub use choice::Choice;
 pub use detect::detect;
 pub use error::ImportError;
 pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
 pub use format::{FIGURES_MAX, Format, Options, TEXT_BYTES_MAX};
+pub use load::of_one_load;
 
 /// Reads a text.
 ///
@@ -44,6 +47,9 @@ pub fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
         Some(format) => format,
         None => detect(text)?,
     };
+    if let Some(choice) = options.unread(format) {
+        return Err(ImportError::Unread { choice, format });
+    }
     let imported = match format {
         Format::Awr | Format::Statspack => awr::read(text, format, options),
         Format::Iostat => linux::iostat::read(text, options),

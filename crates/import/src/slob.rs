@@ -65,11 +65,18 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
             "physical reads and writes are blocks: they are requests where each moves one block, as in random work",
         );
     }
+    if tables.has_marked_bars() {
+        reader.notes.add(
+            0,
+            "PREADS and PWRITES are requests in SLOB's awr_info: a copy that counts blocks agrees where each moves one",
+        );
+    }
+    reader.facts.extend(one_load(&tables.reports));
     let mut reports = Vec::new();
     if !reader.figures.is_empty() {
         reports.push(Report {
-            label: String::new(),
             figures: reader.figures,
+            ..Report::default()
         });
     }
     reports.extend(tables.reports);
@@ -87,6 +94,22 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         reports,
         notes: reader.notes.finish(),
     })
+}
+
+/// What all rows say of their load.
+fn one_load(rows: &[Report]) -> Vec<Fact> {
+    let Some((first, others)) = rows.split_first() else {
+        return Vec::new();
+    };
+    let alike = |fact: &&Fact| {
+        let same = |row: &Report| {
+            row.load
+                .iter()
+                .any(|own| (&own.name, &own.value) == (&fact.name, &fact.value))
+        };
+        others.iter().all(same)
+    };
+    first.load.iter().filter(alike).cloned().collect()
 }
 
 #[derive(Default)]

@@ -5,7 +5,7 @@
 //! into one mean, and the rate of one instance taken for that of the cluster.
 
 use crate::error::ImportError;
-use crate::figure::{Figure, Notes, Quantity, Report, excerpt};
+use crate::figure::{Fact, Figure, Notes, Quantity, Report, excerpt};
 use crate::format::Options;
 use crate::lines::{Line, tokens};
 use crate::number::{first_number, rounded};
@@ -42,15 +42,16 @@ pub(crate) fn is_title(line: &str) -> bool {
 /// A column between bars: name, unit, quantity.
 fn bar_column(title: &str) -> Option<(&'static str, &'static str, Option<Quantity>)> {
     Some(match title {
-        "SESSIONS" => ("sessions", "sessions", None),
+        SESSIONS => ("sessions", "sessions", None),
         "ELAPSED" => ("elapsed", "s", Some(Quantity::ElapsedS)),
         "DB CPU" => ("db_cpu", "s/s", None),
         "DB Tm" => ("db_time", "s/s", None),
         "EXECUTES" => ("executes", "/s", None),
         "LIO" => ("logical_reads", "blocks/s", None),
-        "PREADS" => ("physical_reads", "blocks/s", Some(Quantity::ReadsPerS)),
+        // Of `physical read IO requests` and `physical write IO requests`, in awr_info.sh of 2014.
+        "PREADS" => ("physical_reads", "requests/s", Some(Quantity::ReadsPerS)),
         "READ_MBS" => ("read_mb", "MB/s", None),
-        "PWRITES" => ("physical_writes", "blocks/s", Some(Quantity::WritesPerS)),
+        "PWRITES" => ("physical_writes", "requests/s", Some(Quantity::WritesPerS)),
         "WRITE_MBS" => ("write_mb", "MB/s", None),
         "REDO_MBS" => ("redo_mb", "MB/s", None),
         "DFSR_LAT" => ("db_file_sequential_read", "as printed", None),
@@ -62,7 +63,49 @@ fn bar_column(title: &str) -> Option<(&'static str, &'static str, Option<Quantit
     })
 }
 
+/// Waits for reads of several blocks at a time. A `db file parallel read` is of as many requests as blocks.
+const OF_SEVERAL_BLOCKS: [&str; 2] = ["direct path read", "db file scattered read"];
+
+/// The column of the mean time of the first of them, and that of the longest wait by its name.
+const DIRECT_READS: &str = "DPR_LAT";
+const TOP_WAIT: &str = "TOP WAIT";
+
+/// How many played at a time.
+const SESSIONS: &str = "SESSIONS";
+
 impl Tables {
+    /// True when rates of `awr_info` are set beside others.
+    pub(crate) fn has_marked_bars(&self) -> bool {
+        let marked = |report: &Report| report.figure("physical_reads").is_some_and(|f| f.comparable.is_some());
+        self.reports.iter().any(marked)
+    }
+
+    /// The wait of a row that shows reads of several blocks.
+    fn of_several_blocks(&self, cells: &[&str], line: u32) -> Result<Option<&'static str>, ImportError> {
+        let [direct, ..] = OF_SEVERAL_BLOCKS;
+        for (title, cell) in self.titles.iter().zip(cells) {
+            if title == DIRECT_READS && first_number(cell, line)?.is_some_and(|mean| mean.value > 0.0) {
+                return Ok(Some(direct));
+            }
+            let longest = OF_SEVERAL_BLOCKS.into_iter().find(|wait| cell.starts_with(wait));
+            if title == TOP_WAIT && longest.is_some() {
+                return Ok(longest);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The cells that say which load a row is of.
+    fn load(&self, cells: &[&str], line: u32, says: impl Fn(&String) -> bool) -> Vec<Fact> {
+        let cells = self.titles.iter().zip(cells);
+        let fact = |(title, cell): (&String, &&str)| Fact {
+            name: excerpt(title),
+            value: excerpt(cell),
+            line,
+        };
+        cells.filter(|(title, _)| says(title)).map(fact).collect()
+    }
+
     /// True when the line was part of a table.
     pub(crate) fn take(&mut self, line: Line<'_>, options: &Options, notes: &mut Notes) -> Result<bool, ImportError> {
         let text = line.text.trim();
@@ -114,10 +157,18 @@ impl Tables {
 
     fn between_bars(&self, cells: &[&str], line: u32, notes: &mut Notes) -> Result<Report, ImportError> {
         let mut figures = Vec::new();
+        let several = self.of_several_blocks(cells, line)?;
+        if let Some(wait) = several {
+            notes.add(
+                line,
+                format!("{wait} moves several blocks, and PREADS may count blocks: set beside nothing"),
+            );
+        }
         for (title, cell) in self.titles.iter().zip(cells) {
             let Some((name, unit, quantity)) = bar_column(title) else {
                 continue;
             };
+            let quantity = quantity.filter(|quantity| *quantity != Quantity::ReadsPerS || several.is_none());
             let Some(printed) = first_number(cell, line)? else {
                 notes.add(line, format!("{title}: {:?} is no number", excerpt(cell)));
                 continue;
@@ -131,6 +182,7 @@ impl Tables {
         Ok(Report {
             label: excerpt(cells[0]),
             figures,
+            load: self.load(cells, line, |title| title == SESSIONS),
         })
     }
 
@@ -171,6 +223,9 @@ impl Tables {
         Ok(Report {
             label: format!("{} {}", self.titles[0], excerpt(cells[0])),
             figures,
+            load: self.load(cells, line, |title| {
+                by_instance(title).is_none() && *title != self.titles[0]
+            }),
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Whatever the text: no panic, no wild allocation, bounded time; and every figure stands on the line it names.
 
-use import::{Format, Options, read};
+use import::{Format, Options, detect, read};
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 37] = [
+const FIXTURES: [&str; 38] = [
     include_str!("data/awr-10g.txt"),
     include_str!("data/awr-19c.txt"),
     include_str!("data/awr-info.txt"),
@@ -41,6 +41,7 @@ const FIXTURES: [&str; 37] = [
     include_str!("data/loads/sysbench-sql.txt"),
     include_str!("data/loads/sysbench-fileio.txt"),
     include_str!("data/loads/sysbench-0.5.txt"),
+    include_str!("data/loads/sysbench-1.1-fileio.txt"),
 ];
 
 /// Reads as everything; what comes out must hold together.
@@ -53,6 +54,10 @@ fn all_ways(text: &str) {
                 devices,
                 keep_first: text.len().is_multiple_of(2),
                 ..Options::default()
+            };
+            let options = match format.or_else(|| detect(text).ok()) {
+                Some(format) => options.fitted(format),
+                None => options,
             };
             match read(text, &options) {
                 Ok(found) => sound(text, &found),

@@ -275,6 +275,39 @@ fn a_value_that_is_left_out_is_no_zero() {
 }
 
 #[test]
+fn a_partition_does_not_count_beside_its_disk() {
+    let text = "Device r/s w/s rkB/s wkB/s %util\nsda 100 10 800 80 50\nsda1 90 9 720 72 45\nsdb 7 0 56 0 1\n\
+                nvme0n1 40 0 320 0 1\nnvme0n1p1 40 0 320 0 1\nsd1 1 0 8 0 1\nsd12 2 0 16 0 1\n";
+    let of = |devices: &[&str]| {
+        let options = Options {
+            devices: devices.iter().map(|name| (*name).to_string()).collect(),
+            ..Options::default()
+        };
+        read(text, &options).unwrap()
+    };
+    let found = of(&["sd*"]);
+    assert_eq!(comparable(&found, Quantity::DeviceReadsPerS), 100.0 + 7.0 + 1.0 + 2.0);
+    assert!(found.reports[0].figure("device.sda1.r/s").is_none());
+    let said = |note: &import::Note| note.text.contains("sda1 is a part of sda");
+    assert!(found.notes.iter().any(said), "{:?}", found.notes);
+    assert_eq!(comparable(&of(&["nvme*"]), Quantity::DeviceReadsPerS), 40.0);
+    // Who names a partition means it.
+    assert_eq!(comparable(&of(&["sda", "sda1"]), Quantity::DeviceReadsPerS), 190.0);
+    assert_eq!(comparable(&of(&["sda1"]), Quantity::DeviceReadsPerS), 90.0);
+    // A pool's devices do not lie on each other.
+    let pool = "pool alloc free read write read write\ntank 1 2 30 0 1 1\n  disk 1 2 10 0 1 1\n  disk1 1 2 20 0 1 1\n";
+    let options = Options {
+        devices: vec!["tank/*".into()],
+        keep_first: true,
+        ..Options::default()
+    };
+    assert_eq!(
+        comparable(&read(pool, &options).unwrap(), Quantity::DeviceReadsPerS),
+        30.0
+    );
+}
+
+#[test]
 fn discards_and_flushes_weight_their_own_times() {
     let text = reports(
         "r/s w/s d/s d_await dareq-sz f/s f_await",
@@ -383,6 +416,59 @@ fn fio_jobs_that_ran_one_after_the_other_are_not_summed() {
     }
 }
 
+/// Two fio jobs of one group, each with these options and this time in ms.
+fn fio_jobs(jobs: [(&str, u32); 2]) -> String {
+    let job = |(options, runtime): (&str, u32)| {
+        format!(
+            r#"{{ "jobname": "a", "groupid": 0, "job options": {{ {options} }},
+                "read": {{ "total_ios": 10, "iops": 100.0, "bw_bytes": 1000, "runtime": {runtime} }} }}"#
+        )
+    };
+    let [first, second] = jobs.map(job);
+    format!(r#"{{ "fio version": "fio-3.36", "jobs": [ {first}, {second} ] }}"#)
+}
+
+#[test]
+fn fio_jobs_that_a_delay_keeps_apart_are_not_summed() {
+    let delay = |time: &str| format!(r#""startdelay": "{time}""#);
+    for time in ["60", "60s", "1m", "10000ms", "9-60", "soon"] {
+        let said = refused(&fio_jobs([("", 10_000), (&delay(time), 10_000)]), &Options::default()).to_string();
+        assert!(said.contains("startdelay"), "{time}: {said}");
+    }
+    // They overlap, or begin together.
+    for (first, second) in [("", delay("5")), (r#""ramp_time": "60""#, delay("60"))] {
+        let found = read(&fio_jobs([(first, 10_000), (&second, 10_000)]), &Options::default()).unwrap();
+        assert_eq!(comparable(&found, Quantity::ReadsPerS), 200.0, "{first} {second}");
+    }
+    let both = delay("60");
+    let found = read(&fio_jobs([(&both, 10_000), (&both, 10_000)]), &Options::default()).unwrap();
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 200.0);
+}
+
+#[test]
+fn fio_that_counts_both_directions_as_one_is_refused() {
+    let mixed = data("fio-3.json").replacen("\"read\" :", "\"mixed\" :", 1);
+    let write = mixed.find("\"write\" :").unwrap();
+    let end = mixed[write..].find("\"job_runtime\"").unwrap() + write;
+    let only = format!("{}{}", &mixed[..write], &mixed[end..]);
+    let said = refused(&only, &Options::default()).to_string();
+    assert!(said.contains("unified_rw_reporting"), "{said}");
+    // With `both` they are counted apart too.
+    let both = data("fio-3.json").replacen("\"read\" :", "\"mixed\" : { \"iops\" : 7.0 }, \"read\" :", 1);
+    let found = read(&both, &Options::default()).unwrap();
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 120_563.275862);
+}
+
+#[test]
+fn the_time_of_all_threads_of_fio_is_not_that_of_the_run() {
+    let without = data("fio-3.json").replace("\"runtime\" : 10000,", "");
+    let alone = read(&without, &Options::default()).unwrap();
+    assert_eq!(comparable(&alone, Quantity::ElapsedS), 10.001);
+    let four = without.replace("\"iodepth\" : \"64\"", "\"numjobs\" : \"4\"");
+    let found = read(&four, &Options::default()).unwrap();
+    assert!(found.reports[0].comparable(Quantity::ElapsedS).is_none());
+}
+
 #[test]
 fn bars_of_awr_info() {
     let found = imported("awr-info.txt");
@@ -391,6 +477,44 @@ fn bars_of_awr_info() {
     assert_eq!(value(&found, "physical_reads"), 61_500.0);
     assert_eq!(value(&found, "db_file_sequential_read"), 510.0);
     assert_eq!(comparable(&found, Quantity::ElapsedS), 301.0);
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 61_500.0);
+    let said = |found: &Imported, words: &str| found.notes.iter().any(|note| note.text.contains(words));
+    assert!(said(&found, "PREADS and PWRITES are requests"), "{:?}", found.notes);
+    // Waits for reads of several blocks: by their mean, or as the longest of all.
+    let text = data("awr-info.txt");
+    for (old, new) in [
+        ("|510|0|505|", "|510|93|505|"),
+        ("|db file sequential read 15", "|db file scattered read 15"),
+    ] {
+        let several = read(&text.replace(old, new), &Options::default()).unwrap();
+        assert!(several.reports[0].comparable(Quantity::ReadsPerS).is_none(), "{new}");
+        assert!(several.reports[0].comparable(Quantity::WritesPerS).is_some(), "{new}");
+        assert!(several.reports[1].comparable(Quantity::ReadsPerS).is_some(), "{new}");
+        assert!(said(&several, "moves several blocks"), "{:?}", several.notes);
+    }
+}
+
+#[test]
+fn rows_say_of_which_load_they_are() {
+    let loads = |found: &Imported, report: usize| -> Vec<String> {
+        let load = found.reports[report].load.iter();
+        load.map(|fact| format!("{}={}", fact.name, fact.value)).collect()
+    };
+    assert_eq!(loads(&imported("awr-info.txt"), 1), ["SESSIONS=64"]);
+    let runs = imported("unity-2017-runs.txt");
+    assert_eq!(loads(&runs, 12), ["comp=yes", "update=30"]);
+    // What all rows have in common is said of the text.
+    assert_eq!((fact(&runs, "comp"), fact(&runs, "update")), ("", ""));
+    let rows = vec![("comp".to_string(), "yes".to_string())];
+    let options = Options {
+        rows,
+        ..Options::default()
+    };
+    let yes = read(&data("unity-2017-runs.txt"), &options).unwrap();
+    assert_eq!((fact(&yes, "comp"), fact(&yes, "update")), ("yes", ""));
+    let all = runs.reports.iter().flat_map(|report| &report.load);
+    let error = import::of_one_load(all.map(|fact| (fact.name.as_str(), fact.value.as_str()))).unwrap_err();
+    assert!(error.to_string().contains("--where update=0"), "{error}");
 }
 
 #[test]

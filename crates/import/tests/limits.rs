@@ -10,7 +10,7 @@ fn as_format(format: Format, text: &str) -> Result<Imported, ImportError> {
         keep_first: true,
         ..Options::default()
     };
-    read(text, &options)
+    read(text, &options.fitted(format))
 }
 
 fn too_large(format: Format, text: &str) -> bool {

@@ -7,6 +7,7 @@
 )]
 
 mod any_text;
+mod choices;
 mod layouts;
 mod limits;
 mod reports;

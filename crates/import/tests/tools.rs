@@ -229,3 +229,31 @@ fn sysbench_with_sql_files_and_version_0_5() {
     let minutes = data("loads/sysbench-0.5.txt").replace("51.0010s", "51.0010");
     assert!(refused(&minutes).to_string().contains("has no unit"));
 }
+
+#[test]
+fn sysbench_1_1_prints_requests_and_bytes_on_one_line() {
+    let found = imported("loads/sysbench-1.1-fileio.txt", Format::Sysbench);
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), Some(1204.55));
+    assert_eq!(comparable(&found, Quantity::WritesPerS), Some(803.03));
+    assert_eq!(comparable(&found, Quantity::ReadBytesPerS), Some(18.82 * 1_048_576.0));
+    assert_eq!(comparable(&found, Quantity::WriteBytesPerS), Some(12.55 * 1_048_576.0));
+    assert_eq!(printed(&found, 0, "file.fsyncs"), (2570.11, "/s", 13));
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+    let text = data("loads/sysbench-1.1-fileio.txt");
+    for (old, new) in [
+        ("18.82 MiB/s (19.74 MB/s)", "18.82 GiB/s"),
+        ("fsync: IOPS=2570.11", "trim:  IOPS=2570.11"),
+        ("fsync: IOPS=2570.11", "fsync 2570.11"),
+    ] {
+        let odd = read(&text.replace(old, new), &Options::default()).unwrap();
+        let said = |note: &import::Note| note.text.contains("no known line of Throughput");
+        assert!(odd.notes.iter().any(said), "{new}: {:?}", odd.notes);
+    }
+    assert!(refused(&format!("{text}{text}")).to_string().contains("second run"));
+    // The rates of SQL are no unknown lines.
+    let sql = "sysbench 1.1.0 (using bundled LuaJIT 2.1.0-beta3)\n\nThroughput:\n    events/s (eps):       633.77\n    \
+               time elapsed:         20.0s\n    total number of events: 12680\n\n";
+    let found = read(sql, &Options::default()).unwrap();
+    assert_eq!(value(&found, "events.per_s"), 633.77);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}

@@ -109,8 +109,8 @@ pub struct Analysis {
     pub pairs_alike: Vec<PairAlike>,
     /// What was checked before the numbers were believed.
     pub checks: Vec<Check>,
-    /// What the verdicts promise, and under which condition.
-    pub promise: String,
+    /// What the verdicts promise, and under which condition; `null` where nothing was to be run.
+    pub promise: Option<String>,
     /// The answer: a few sentences that a person can decide on.
     pub sentence: String,
     #[serde(skip)]
@@ -388,7 +388,7 @@ impl Analysis {
             own_blocks: None,
             pairs_alike: Vec::new(),
             checks: Vec::new(),
-            promise: String::new(),
+            promise: None,
             sentence: String::new(),
             recorded_looks: Vec::new(),
         }

@@ -107,12 +107,12 @@ impl Analysis {
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),
-            promise: String::new(),
+            promise: None,
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
         };
         analysis.cost = cost(book, &analysis)?;
-        analysis.promise = promise(&analysis.study);
+        analysis.promise = (analysis.study.blocks_planned > 0).then(|| promise(&analysis.study));
         analysis.checks = checks(book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)

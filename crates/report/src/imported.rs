@@ -86,7 +86,10 @@ pub struct ImportedQuantity {
     pub text: Option<String>,
     /// Unit of that text.
     pub text_unit: Option<String>,
-    /// The same quantity as it was measured here in the phase of the same name, by stack.
+    /// Files that have the quantity and do not count in it: from another tool, or as another figure of the same tool.
+    pub left_out: Vec<String>,
+    /// The same quantity as it was measured here in the phase of the same name, by stack. Empty for the mean time of a
+    /// read or write, which is not measured.
     pub measured: Vec<MeasuredBeside>,
 }
 
@@ -102,9 +105,9 @@ pub struct MeasuredBeside {
 /// Quantities in the order in which they are shown: name, title, unit.
 pub(crate) const SHOWN: [(&str, &str, &str); 12] = [
     ("reads_per_s", "reads", "asked/s"),
-    ("writes_per_s", "writes", "asked/s"),
+    ("writes_per_s", "data writes", "asked/s"),
     ("read_bytes_per_s", "asked", "read MB/s"),
-    ("write_bytes_per_s", "asked", "write MB/s"),
+    ("write_bytes_per_s", "asked", "data write MB/s"),
     ("read_ns", "read", "mean"),
     ("write_ns", "write", "mean"),
     ("elapsed_s", "time", "s"),
@@ -171,27 +174,26 @@ fn source(text: &ImportedText) -> ImportedSource {
     }
 }
 
-/// Over the reports of the first tool and layout that have it: two tools that watched one run, or two parts of one
-/// report, are no two runs.
+/// Over the reports that have it as the first one has: from the same tool, under the same name. Two tools that watched
+/// one run, or two parts of one report, are no two runs.
 fn quantity(name: &str, texts: &[&ImportedText], measured: Option<&PhaseReport>) -> Option<ImportedQuantity> {
     let value = |figure: &ledger::ImportedFigure| {
         let (_, value) = figure.comparable.as_ref().filter(|(known, _)| known == name)?;
         Some(*value)
     };
-    let first = texts
-        .iter()
-        .find(|text| text.figures.iter().any(|figure| value(figure).is_some()))?;
-    let alike = texts
-        .iter()
-        .filter(|text| (&text.format, &text.layout) == (&first.format, &first.layout));
-    let mut printed = Vec::new();
-    for text in alike {
-        // A report has a quantity once.
-        let of = text
-            .figures
-            .iter()
-            .filter_map(|figure| Some((&figure.report, (figure, value(figure)?))));
-        printed.extend(grouped(of).into_iter().map(|(_, all)| all[0]));
+    let mut first = None;
+    let (mut printed, mut left_out) = (Vec::new(), Vec::new());
+    for text in texts {
+        let of = text.figures.iter();
+        let of = of.filter_map(|figure| Some((&figure.report, (figure, value(figure)?))));
+        for (_, all) in grouped(of) {
+            let as_first = *first.get_or_insert((&text.format, &all[0].0.name));
+            // A report has a quantity once.
+            match all.iter().find(|(figure, _)| (&text.format, &figure.name) == as_first) {
+                Some(found) => printed.push(*found),
+                None => left_out.push(&text.file),
+            }
+        }
     }
     let figure = Figure::of(printed.iter().map(|(_, value)| Some(*value)))?;
     let one = (printed.len() == 1).then(|| printed[0].0);
@@ -207,6 +209,7 @@ fn quantity(name: &str, texts: &[&ImportedText], measured: Option<&PhaseReport>)
         figure,
         text: one.map(|figure| figure.text.clone()),
         text_unit: one.map(|figure| figure.unit.clone()),
+        left_out: distinct(left_out).into_iter().cloned().collect(),
         measured: measured.map_or_else(Vec::new, |report| report.cells.iter().filter_map(beside).collect()),
     })
 }
@@ -214,15 +217,16 @@ fn quantity(name: &str, texts: &[&ImportedText], measured: Option<&PhaseReport>)
 fn measured_as(name: &str, cell: &Cell, metric: Metric) -> Option<Figure> {
     match name {
         "reads_per_s" => cell.engine.reads_per_s,
-        "writes_per_s" => cell.engine.writes_per_s,
+        "writes_per_s" => cell.engine.data_writes_per_s,
         "read_bytes_per_s" => cell.engine.read_bytes_per_s,
-        "write_bytes_per_s" => cell.engine.write_bytes_per_s,
+        "write_bytes_per_s" => cell.engine.data_write_bytes_per_s,
         "elapsed_s" if metric == Metric::ElapsedSeconds => cell.primary,
         "device_reads_per_s" => cell.low.reads_per_s,
         "device_writes_per_s" => cell.low.writes_per_s,
         "device_read_bytes_per_s" => cell.low.read_bytes_per_s,
         "device_write_bytes_per_s" => cell.low.write_bytes_per_s,
         "cpu_idle_share" => cell.cpu_idle_share,
+        // "read_ns" and "write_ns": here operations are timed, and one reads as many pages as it needs.
         _ => None,
     }
 }

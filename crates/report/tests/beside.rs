@@ -1,7 +1,7 @@
 //! What stands beside the measured figures: imported ones and published ones, in every form, and never in a verdict.
 
-use crate::fixture::{Scene, actor, scene};
-use ledger::{ImportNote, ImportedFigure, ImportedText, PhaseKind, Setting};
+use crate::fixture::{MADE_UNIX_NS, Scene, actor, scene};
+use ledger::{Ending, ImportNote, ImportedFigure, ImportedText, Measure, PhaseKind, Setting};
 use report::published::Agreement;
 use report::{Style, json, markdown, schema, terminal};
 
@@ -88,7 +88,87 @@ fn several_reports_show_their_spread_and_no_interval() {
         (110.0, 100.0, 120.0, 3)
     );
     assert_eq!(quantity.text, None);
+    assert_eq!(quantity.left_out, ["d"]);
     assert!(said.contains("110 (100 to 120)"), "{said}");
+}
+
+/// Data writes of a phase, its redo, and the copies among its data writes.
+fn with_writes(copies: f64) -> Vec<(Measure, f64)> {
+    vec![
+        (Measure::EngineWrites, 2_000.0),
+        (Measure::EngineWriteBytes, 16_384_000.0),
+        (Measure::EngineRedoWrites, 6_000.0),
+        (Measure::EngineRedoBytes, 3_000_000.0),
+        (Measure::EngineDoublewriteBytes, copies),
+    ]
+}
+
+/// Oracle's `physical write IO requests` have no redo, and its pages have no copies.
+#[test]
+fn data_writes_stand_beside_data_writes() {
+    let measured = |copies: f64, quantity: &str| {
+        let mut scene = scene(vec![actor("ext4", 1.0)]);
+        scene.extra = with_writes(copies);
+        let mut one = text("awr.txt", 10.0, "10");
+        one.figures[0].comparable = Some((quantity.into(), 10.0));
+        scene.imported = vec![one];
+        let (analysis, ..) = shown(&scene);
+        let engine = analysis.phases[0].cells[0].engine;
+        let beside = analysis.imported[0].quantities[0]
+            .measured
+            .first()
+            .map(|one| one.figure.median);
+        (beside, engine)
+    };
+    let (writes, engine) = measured(0.0, "writes_per_s");
+    let all = engine.writes_per_s.unwrap().median;
+    assert!(
+        (writes.unwrap() / all - 2_000.0 / 8_000.0).abs() < 1e-9,
+        "{writes:?} of {all}"
+    );
+    let (writes, _) = measured(4_096_000.0, "writes_per_s");
+    assert_eq!(writes, None, "requests of copies are not counted apart");
+    let (bytes, engine) = measured(4_096_000.0, "write_bytes_per_s");
+    let all = engine.write_bytes_per_s.unwrap().median;
+    let share = (16_384_000.0 - 4_096_000.0) / 19_384_000.0;
+    assert!((bytes.unwrap() / all - share).abs() < 1e-9, "{bytes:?} of {all}");
+}
+
+#[test]
+fn runs_are_alike_by_the_name_of_the_figure_and_not_by_the_words_of_the_text() {
+    let of = |file: &str, layout: &str, runs: &[f64]| {
+        let mut one = text(file, 0.0, "");
+        let figure = one.figures.remove(0);
+        one.layout = layout.into();
+        one.figures = runs
+            .iter()
+            .enumerate()
+            .map(|(nth, reads)| ImportedFigure {
+                report: format!("test {nth}"),
+                comparable: Some(("reads_per_s".into(), *reads)),
+                ..figure.clone()
+            })
+            .collect();
+        one
+    };
+    let mut with = scene(vec![actor("ext4", 1.0)]);
+    let mut other = of("load.txt", "AWR text, load profile", &[999.0]);
+    other.figures[0].name = "load.Read IO requests.per_s".into();
+    with.imported = vec![
+        of("a.txt", "SLOB: a table of 2 runs", &[100.0, 120.0]),
+        of("b.txt", "SLOB: a table of 1 runs", &[500.0]),
+        other,
+    ];
+    let (analysis, said, _) = shown(&with);
+    let quantity = &analysis.imported[0].quantities[0];
+    let figure = quantity.figure;
+    assert_eq!(
+        (figure.median, figure.low, figure.high, figure.n),
+        (120.0, 100.0, 500.0, 3)
+    );
+    assert_eq!(quantity.left_out, ["load.txt"]);
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("load.txt does not count in reads asked/s"), "{said}");
 }
 
 #[test]
@@ -104,6 +184,24 @@ fn a_file_of_imports_alone_ranks_nothing() {
         analysis.sentence
     );
     assert!(said.contains("nothing was run") && short.contains("oracle"), "{said}");
+    // Nothing was run: no time was spent, no check says that it was done well, and no verdict promises anything.
+    let mut film = alone.film();
+    let ending = Ending {
+        at_unix_ns: MADE_UNIX_NS + 1_000_000,
+        reason: "imported".into(),
+    };
+    film.ledger.finish(&ending).unwrap();
+    let analysis = film.analysis();
+    assert_eq!((&analysis.time_spent, &analysis.promise), (&None, &None));
+    let style = Style {
+        width: 100,
+        colour: false,
+        utf8: false,
+    };
+    let report = terminal(&analysis, &style);
+    for words in ["Measuring took", "are VALID", "confidence"] {
+        assert!(!report.contains(words), "{words}: {report}");
+    }
 }
 
 #[test]

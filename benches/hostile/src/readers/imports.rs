@@ -2,9 +2,9 @@
 
 use super::{Trial, Verdict};
 use crate::{Dice, damage};
-use import::{Format, Options, read};
+use import::{Format, Options, detect, read};
 
-const TEXTS: [&str; 39] = [
+const TEXTS: [&str; 40] = [
     include_str!("../../../../crates/import/tests/data/awr-10g.txt"),
     include_str!("../../../../crates/import/tests/data/awr-19c.txt"),
     include_str!("../../../../crates/import/tests/data/awr-info.txt"),
@@ -44,6 +44,7 @@ const TEXTS: [&str; 39] = [
     include_str!("../../../../crates/import/tests/data/loads/sysbench-sql.txt"),
     include_str!("../../../../crates/import/tests/data/loads/sysbench-fileio.txt"),
     include_str!("../../../../crates/import/tests/data/loads/sysbench-0.5.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/sysbench-1.1-fileio.txt"),
 ];
 
 const WORDS: &[&str] = &[
@@ -141,6 +142,10 @@ impl Trial for Imports {
                 keep_first: input.len().is_multiple_of(2),
                 devices: [vec![], vec!["sd*".to_string()]][input.len() / 2 % 2].clone(),
                 ..Options::default()
+            };
+            let options = match format.or_else(|| detect(&text).ok()) {
+                Some(format) => options.fitted(format),
+                None => options,
             };
             match read(&text, &options) {
                 Ok(found) => {

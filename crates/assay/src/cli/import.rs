@@ -21,22 +21,23 @@ pub(crate) struct Import {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Add them to this result file
+    #[arg(long, value_name = "RESULT", requires = "stack", requires = "phase", group = "kept")]
+    pub(crate) into: Option<PathBuf>,
+    /// Make a new result file of them
     #[arg(
         long,
+        short,
         value_name = "RESULT",
         requires = "stack",
         requires = "phase",
-        conflicts_with = "output"
+        group = "kept"
     )]
-    pub(crate) into: Option<PathBuf>,
-    /// Make a new result file of them
-    #[arg(long, short, value_name = "RESULT", requires = "stack", requires = "phase")]
     pub(crate) output: Option<PathBuf>,
     /// Name of the stack under which the report shows the figures
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "kept")]
     pub(crate) stack: Option<String>,
     /// Name of the phase beside which the report shows the figures; use a phase of the study if there is one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "kept")]
     pub(crate) phase: Option<String>,
     /// Format of the texts, if Assay cannot find it
     #[arg(long, value_name = "FORMAT", value_parser = formats())]

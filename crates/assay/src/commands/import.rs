@@ -10,6 +10,7 @@ use lab::unix_ns;
 use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, Ledger};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -108,11 +109,13 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
         (Some(path), _) => {
             let ledger = Ledger::amend(path).map_err(failed)?;
             let (stacks, old) = (ledger.stacks().map_err(failed)?, ledger.imported().map_err(failed)?);
+            refuse_unlike(&old, texts, stack, phase).map_err(usage)?;
             refuse_confusion(&stacks, old, &rows).map_err(usage)?;
             ledger
         }
         (None, Some(path)) => {
             // Before the file is made: what is refused leaves none behind.
+            refuse_unlike(&[], texts, stack, phase).map_err(usage)?;
             refuse_confusion(&[], Vec::new(), &rows).map_err(usage)?;
             Ledger::create(path, &study(path)).map_err(failed)?
         }
@@ -178,6 +181,27 @@ fn refuse_confusion(
             row.phase
         );
         old.push(row.clone());
+    }
+    Ok(())
+}
+
+/// Rows of one stack and phase become a median, and one of different loads would be the rate of no run.
+fn refuse_unlike(old: &[ImportedText], texts: &[Text], stack: &str, phase: &str) -> anyhow::Result<()> {
+    for format in import::Format::ALL {
+        let of = texts.iter().filter(|text| text.imported.format == *format);
+        let reports = of.flat_map(|text| &text.imported.reports);
+        let new: Vec<(&str, &str)> = reports
+            .flat_map(|report| &report.load)
+            .map(|fact| (fact.name.as_str(), fact.value.as_str()))
+            .collect();
+        let titles: BTreeSet<&str> = new.iter().map(|(title, _)| *title).collect();
+        let same = |text: &&ImportedText| text.format == format.word() && text.stack == stack && text.phase == phase;
+        let kept = old.iter().filter(same).flat_map(|text| &text.facts);
+        let kept = kept.map(|fact| (fact.name.as_str(), fact.value.as_str()));
+        import::of_one_load(
+            kept.filter(|(title, _)| titles.contains(title))
+                .chain(new.iter().copied()),
+        )?;
     }
     Ok(())
 }
@@ -284,7 +308,8 @@ fn words(texts: &[Text], all: bool) -> String {
 
 /// Line, mark, name, value, unit.
 fn row_of(figure: &import::Figure) -> String {
-    let mark = if figure.comparable.is_some() { '*' } else { ' ' };
+    let is_beside = figure.comparable.is_some_and(|one| one.quantity.is_measured_here());
+    let mark = if is_beside { '*' } else { ' ' };
     let (name, value) = (report::escaped(&figure.name), report::escaped(&figure.text));
     let first = format!("{:>6} {mark} ", figure.line);
     if name.chars().count() <= NAME_COLUMNS {

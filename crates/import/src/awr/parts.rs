@@ -65,8 +65,8 @@ impl Parts<'_> {
             layout: format!("{name}, {what}"),
             facts,
             reports: vec![Report {
-                label: String::new(),
                 figures,
+                ..Report::default()
             }],
             notes: notes.finish(),
         })

@@ -113,8 +113,8 @@ impl Reader {
         };
         figures.push(figure(name, tpm, "TPM", line)?);
         self.reports.push(Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         });
         Ok(())
     }
@@ -154,8 +154,8 @@ impl Reader {
         match self.reports.last_mut() {
             Some(report) => report.figures.extend(times),
             None => self.reports.push(Report {
-                label: String::new(),
                 figures: times,
+                ..Report::default()
             }),
         }
     }

@@ -50,8 +50,8 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         layout: "output of pgbench".into(),
         facts: reader.facts,
         reports: vec![Report {
-            label: String::new(),
             figures: reader.figures,
+            ..Report::default()
         }],
         notes: notes.finish(),
     })

@@ -20,9 +20,15 @@ pub(crate) fn is_sysbench(line: &str) -> bool {
 struct Reader {
     facts: Vec<Fact>,
     figures: Vec<Figure>,
+    notes: Notes,
     section: String,
+    /// The rates of a run were read.
+    has_rates: bool,
     runs: u32,
 }
+
+/// The section of rates.
+const RATES: &str = "Throughput";
 
 pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
     let mut reader = Reader::default();
@@ -34,10 +40,10 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         layout: "output of sysbench".into(),
         facts: reader.facts,
         reports: vec![Report {
-            label: String::new(),
             figures: reader.figures,
+            ..Report::default()
         }],
-        notes: Notes::default().finish(),
+        notes: reader.notes.finish(),
     })
 }
 
@@ -58,25 +64,40 @@ impl Reader {
             return self.interval(text, line.number);
         }
         let Some((key, value)) = text.split_once(':') else {
+            if !text.is_empty() {
+                self.unknown(text, line.number);
+            }
             return Ok(());
         };
         let value = value.trim();
         if value.is_empty() {
-            // Sections inside sections ("queries performed:") say what their rows are.
-            self.section = key.to_string();
-            if key == "Threads fairness" {
-                self.runs += 1;
-            }
-            return Ok(());
+            return self.begin(key, line.number);
         }
         if self.runs > 0 && key == "total time" {
-            return Err(ImportError::Other {
-                line: line.number,
-                what: "a second run of sysbench ends here".into(),
-                cure: "cut the file between the runs and import each by itself".into(),
-            });
+            return second(line.number);
         }
         self.row(key.trim(), value, line.number)
+    }
+
+    /// Sections inside sections ("queries performed:") say what their rows are.
+    fn begin(&mut self, section: &str, line: u32) -> Result<(), ImportError> {
+        self.section = section.to_string();
+        if section == "Threads fairness" {
+            self.runs += 1;
+        }
+        if section == RATES && std::mem::replace(&mut self.has_rates, true) {
+            return second(line);
+        }
+        Ok(())
+    }
+
+    /// A rate that is lost is said to be.
+    fn unknown(&mut self, text: &str, line: u32) {
+        if self.section == RATES {
+            let text = excerpt(text);
+            self.notes
+                .add(line, format!("{text:?} is no known line of {RATES}: left out"));
+        }
     }
 
     fn row(&mut self, key: &str, value: &str, line: u32) -> Result<(), ImportError> {
@@ -125,7 +146,29 @@ impl Reader {
             ("response time", "min" | "avg" | "max") => self.response(key, first, line),
             ("response time", _) if key.starts_with("approx.") => self.response("p95", first, line),
             (_, "reads/s" | "writes/s" | "fsyncs/s" | "read, MiB/s" | "written, MiB/s") => self.files(key, first, line),
+            (RATES, _) => self.rates(key, value, line),
             _ => Ok(()),
+        }
+    }
+
+    /// `read:  IOPS=1204.55 18.82 MiB/s (19.74 MB/s)` and `fsync: IOPS=2570.11` of version 1.1.
+    fn rates(&mut self, key: &str, value: &str, line: u32) -> Result<(), ImportError> {
+        let words = tokens(value);
+        let asked = words.first().and_then(|word| word.strip_prefix("IOPS="));
+        match (key, asked, words.get(1..3)) {
+            ("read", Some(asked), Some([bytes, "MiB/s"])) => {
+                self.files("reads/s", asked, line)?;
+                self.files("read, MiB/s", bytes, line)
+            }
+            ("write", Some(asked), Some([bytes, "MiB/s"])) => {
+                self.files("writes/s", asked, line)?;
+                self.files("written, MiB/s", bytes, line)
+            }
+            ("fsync", Some(asked), None) => self.files("fsyncs/s", asked, line),
+            _ => {
+                self.unknown(&format!("{key}: {value}"), line);
+                Ok(())
+            }
         }
     }
 
@@ -192,6 +235,14 @@ impl Reader {
         self.figures.push(figure(name.into(), token, unit, line)?);
         Ok(())
     }
+}
+
+fn second(line: u32) -> Result<(), ImportError> {
+    Err(ImportError::Other {
+        line,
+        what: "a second run of sysbench is here".into(),
+        cure: "cut the file between the runs and import each by itself".into(),
+    })
 }
 
 fn no_unit(key: &str, line: u32) -> Result<(), ImportError> {

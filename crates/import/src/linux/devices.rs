@@ -4,12 +4,13 @@
 //! Takes intervals of rows under titles; gives figures. Prevents: the mean of a latency taken without regard to the
 //! requests, a value that is none counted as zero, and the same bytes counted on a disk and again on what lies on it.
 
+use super::partitions::whole_of;
 use crate::error::ImportError;
-use crate::figure::{Comparable, Figure, Notes, Quantity};
+use crate::figure::{Comparable, Figure, Notes, Quantity, excerpt};
 use crate::format::Options;
 use crate::number::{decimals, rounded};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most devices of one text.
 const DEVICES_MAX: usize = 10_000;
@@ -175,21 +176,21 @@ impl Requests {
     }
 }
 
-pub(crate) fn figures(
-    intervals: &[Interval<'_>],
+/// The devices that count, in their order.
+fn chosen<'i>(
+    intervals: &'i [Interval<'_>],
     options: &Options,
     notes: &mut Notes,
-) -> Result<Vec<Figure>, ImportError> {
+) -> Result<Vec<&'i str>, ImportError> {
     let mut order: Vec<&str> = Vec::new();
-    let mut place: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
     for (name, _) in intervals.iter().flat_map(|interval| &interval.rows) {
         let name = name.as_ref();
         let wanted = options.devices.is_empty() || options.devices.iter().any(|pattern| matches(pattern, name));
-        if wanted && !place.contains_key(name) {
+        if wanted && known.insert(name) {
             if order.len() == DEVICES_MAX {
                 return Err(ImportError::TooLarge { bytes: order.len() });
             }
-            place.insert(name, order.len());
             order.push(name);
         }
     }
@@ -201,6 +202,28 @@ pub(crate) fn figures(
             });
         }
     }
+    let is_named = |name: &str| options.devices.is_empty() || options.devices.iter().any(|pattern| pattern == name);
+    order.retain(|name| {
+        let whole = whole_of(name).filter(|whole| known.contains(whole) && !is_named(name));
+        if let Some(whole) = whole {
+            let (name, whole) = (excerpt(name), excerpt(whole));
+            notes.add(
+                0,
+                format!("{name} is a part of {whole}, which counts: left out; say --device {name} if it counts too"),
+            );
+        }
+        whole.is_none()
+    });
+    Ok(order)
+}
+
+pub(crate) fn figures(
+    intervals: &[Interval<'_>],
+    options: &Options,
+    notes: &mut Notes,
+) -> Result<Vec<Figure>, ImportError> {
+    let order = chosen(intervals, options, notes)?;
+    let place: BTreeMap<&str, usize> = order.iter().enumerate().map(|(index, name)| (*name, index)).collect();
     // Each figure repeats the name of its device.
     let columns = intervals
         .iter()

@@ -52,8 +52,8 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         layout,
         facts,
         reports: vec![Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         }],
         notes: notes.finish(),
     })

@@ -5,6 +5,7 @@
 
 mod devices;
 pub(crate) mod iostat;
+mod partitions;
 pub(crate) mod sadf;
 pub(crate) mod sar;
 pub(crate) mod vmstat;
@@ -56,8 +57,8 @@ fn imported(
         layout,
         facts,
         reports: vec![Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         }],
         notes: Vec::new(),
     };

@@ -70,8 +70,8 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         layout: "vmstat of Linux".into(),
         facts: Vec::new(),
         reports: vec![Report {
-            label: String::new(),
             figures: figures(&rows),
+            ..Report::default()
         }],
         notes: notes.finish(),
     })

@@ -62,6 +62,22 @@ impl Seen {
         }
     }
 
+    /// Bytes of doublewrite copies; engines of others make none.
+    fn copied_bytes(&self) -> f64 {
+        self.get(Measure::EngineDoublewriteBytes).unwrap_or(0.0)
+    }
+
+    /// Write requests of data pages, redo left out; `None` where doublewrite copies are counted with them.
+    pub(crate) fn data_writes(&self) -> Option<f64> {
+        self.get(Measure::EngineWrites).filter(|_| self.copied_bytes() == 0.0)
+    }
+
+    /// Bytes of data pages written, redo and doublewrite copies left out.
+    pub(crate) fn data_write_bytes(&self) -> Option<f64> {
+        let written = self.get(Measure::EngineWriteBytes)?;
+        Some((written - self.copied_bytes()).max(0.0))
+    }
+
     /// Bytes that the engine asked of storage, both directions.
     pub(crate) fn asked_bytes(&self) -> Option<f64> {
         self.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat())

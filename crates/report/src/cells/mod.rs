@@ -77,6 +77,10 @@ pub struct EngineFigures {
     pub read_bytes_per_s: Option<Figure>,
     /// Bytes written per second, redo included.
     pub write_bytes_per_s: Option<Figure>,
+    /// Write requests of data per second, without redo; `null` where doublewrite copies are among them.
+    pub data_writes_per_s: Option<Figure>,
+    /// Bytes of data written per second, without redo and without doublewrite copies.
+    pub data_write_bytes_per_s: Option<Figure>,
     /// Commits per second.
     pub commits_per_s: Option<Figure>,
 }
@@ -246,6 +250,8 @@ fn engine(runs: &[&Seen]) -> EngineFigures {
         writes_per_s: rate(&[Measure::EngineWrites, Measure::EngineRedoWrites]),
         read_bytes_per_s: rate(&READS_ASKED),
         write_bytes_per_s: rate(&WRITES_ASKED),
+        data_writes_per_s: runs.figure(|run| over(run.data_writes(), Some(run.total_s()))),
+        data_write_bytes_per_s: runs.figure(|run| over(run.data_write_bytes(), Some(run.total_s()))),
         commits_per_s: rate(&[Measure::EngineCommits]),
     }
 }

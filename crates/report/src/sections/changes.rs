@@ -41,7 +41,7 @@ pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::ALL, Block::Note(LATER.into())));
     }
     if !analysis.contrasts.is_empty() && analysis.comparisons.is_empty() {
-        blocks.push(chances(source));
+        blocks.extend(chances(source));
         blocks.push(how_to_read(source, "Change of the stack over that of the base"));
     }
     Section::of("changes", "Changes", "", blocks).map(|section| section.standing(Stands::Concludes))

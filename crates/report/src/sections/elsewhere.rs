@@ -5,7 +5,7 @@
 //! with those that were.
 
 use super::source::Source;
-use crate::grouped::distinct;
+use crate::grouped::{distinct, grouped};
 
 use crate::document::{
     Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column, words,
@@ -114,7 +114,25 @@ fn from(one: &ImportedPhase) -> String {
         true => "; none of its figures was measured here too (all figures: --json)",
         false => "",
     };
-    format!("{}: {}{nothing}", one.stack, sources.join("; "))
+    format!("{}: {}{}{nothing}", one.stack, sources.join("; "), left_out(one))
+}
+
+/// Files whose figure another one stands for, each with the columns in which it does.
+fn left_out(one: &ImportedPhase) -> String {
+    let of = |quantity: &'_ ImportedQuantity| {
+        let shown = SHOWN.iter().find(|(name, ..)| *name == quantity.name);
+        shown.map_or_else(String::new, |(_, head, unit)| format!("{head} {unit}"))
+    };
+    let all = one.quantities.iter();
+    let pairs = all.flat_map(|quantity| quantity.left_out.iter().map(move |file| (file, of(quantity))));
+    let files = grouped(pairs).into_iter();
+    let words = |(file, columns): (&String, Vec<String>)| {
+        format!(
+            "; {file} does not count in {}: another figure came first",
+            columns.join(", ")
+        )
+    };
+    files.map(words).collect()
 }
 
 /// "awr.txt (AWR text, statistics; release 12.1)".

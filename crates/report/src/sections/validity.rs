@@ -15,6 +15,10 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let checks = &source.analysis.checks;
     let valid = checks.iter().filter(|check| check.status == Status::Valid).count();
     let doubts = merged(source.analysis);
+    // Of a file of imports, only what speaks against the file itself is said.
+    if source.analysis.study.blocks_planned == 0 && doubts.is_empty() {
+        return None;
+    }
     let mut title = String::new();
     let mut blocks = Vec::new();
     if !doubts.is_empty() {

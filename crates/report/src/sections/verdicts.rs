@@ -47,7 +47,8 @@ pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
         |one| Name::from(one.phase.as_str()),
         columns,
     );
-    let mut blocks = vec![(Forms::ALL, Block::Table(table)), chances(source)];
+    let mut blocks = vec![(Forms::ALL, Block::Table(table))];
+    blocks.extend(chances(source));
     blocks.push(how_to_read(source, "Stack over base"));
     blocks.push((Forms::TEXTS, Block::Note(legend(source))));
     Section::of(
@@ -97,8 +98,9 @@ pub(super) fn severity(verdict: Verdict) -> u8 {
     }
 }
 
-pub(super) fn chances(source: &Source<'_>) -> Placed {
-    (Forms::ALL, Block::Note(source.analysis.promise.clone()))
+pub(super) fn chances(source: &Source<'_>) -> Option<Placed> {
+    let promise = source.analysis.promise.clone()?;
+    Some((Forms::ALL, Block::Note(promise)))
 }
 
 /// How the chart is to be read.

@@ -42,9 +42,10 @@ pub struct TimeOfPart {
 /// Parts together are as long as the clock says, but for this share: where they are longer, the clock was set.
 const CLOCK_SLACK: f64 = 0.01;
 
-/// What the time was spent on; `None` of models, whose time is not that of a clock, and where the clock was set.
+/// What the time was spent on; `None` of models, whose time is not that of a clock, where the clock was set, and where
+/// nothing was to be run.
 pub(crate) fn time_spent(book: &Book, ranking: &Ranking, dropped: &Dropped<'_>) -> Option<TimeSpent> {
-    if book.study.modelled {
+    if book.study.modelled || book.study.blocks_planned == 0 {
         return None;
     }
     looked(book.timeline.stretches.len());

@@ -4,11 +4,15 @@
 //! (`lat_ns`), microseconds before (`lat`). Prevents: the KiB of old versions read as bytes, the mean of jobs taken
 //! without regard to how much each did, and the sum of jobs that ran one after the other.
 
+mod job;
+mod lines;
+mod together;
+
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Note, Quantity, Report};
-use crate::fio_lines::Places;
 use crate::format::Format;
-use crate::number::VALUE_MAX;
+use job::{printed, runtime};
+use lines::Places;
 use serde_json::Value;
 
 /// Most jobs of one run.
@@ -32,15 +36,11 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         return Err(ImportError::TooLarge { bytes: text.len() });
     }
     let places = Places::of(text, start);
-    if let Some((index, why)) = later(&document["global options"], jobs) {
-        return Err(ImportError::Other {
-            line: places.job(index),
-            what: format!("this job ran after another one ({why}), so their rates cannot be summed"),
-            cure: "run each job by itself and import each result under a phase of its own".into(),
-        });
-    }
+    let global = &document["global options"];
+    refuse(global, jobs, &places)?;
     let mut notes = Vec::new();
-    let figures = figures(jobs, &places);
+    let mut figures = figures(jobs, &places);
+    figures.extend(elapsed(global, jobs, &places));
     for (index, job) in jobs.iter().enumerate() {
         if let Some(error) = job["error"].as_i64().filter(|error| *error != 0) {
             notes.push(Note {
@@ -64,35 +64,31 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         ),
         facts,
         reports: vec![Report {
-            label: String::new(),
             figures,
+            ..Report::default()
         }],
         notes,
     })
 }
 
-/// The first job that ran after another one, and why it did.
-///
-/// fio begins another group at each `stonewall`, at each `new_group` and with each job file (`add_job` and
-/// `__parse_jobs_ini` of its `init.c`). Copies of a job (`numjobs`) repeat its options and stay in its group.
-fn later(global: &Value, jobs: &[Value]) -> Option<(usize, &'static str)> {
-    let said = |job: &Value, option: &str| {
-        let of = |options: &Value| options.get(option).is_some();
-        of(&job["job options"]) || of(global)
-    };
-    let why = |before: &Value, job: &Value| {
-        let group = |job: &Value| job["groupid"].as_i64();
-        let same = group(before).zip(group(job)).map(|(before, own)| before == own);
-        match same {
-            _ if said(job, "wait_for") => Some("wait_for"),
-            Some(true) => None,
-            _ if said(job, "stonewall") => Some("stonewall"),
-            Some(false) if !said(job, "new_group") => Some("a job file of its own"),
-            _ => None,
-        }
-    };
-    let mut pairs = jobs.windows(2).enumerate();
-    pairs.find_map(|(index, pair)| Some((index + 1, why(&pair[0], &pair[1])?)))
+/// Jobs of which no sum over directions or jobs would be true.
+fn refuse(global: &Value, jobs: &[Value], places: &Places) -> Result<(), ImportError> {
+    if let Some((index, why)) = together::apart(global, jobs) {
+        return Err(ImportError::Other {
+            line: places.job(index),
+            what: format!("this job ran after another one ({why}), so their rates cannot be summed"),
+            cure: "run each job by itself and import each result under a phase of its own".into(),
+        });
+    }
+    let mixed = |job: &Value| job["mixed"].is_object() && !job["read"].is_object() && !job["write"].is_object();
+    match jobs.iter().position(mixed) {
+        Some(index) => Err(ImportError::Other {
+            line: places.job(index),
+            what: "this job counts reads and writes as one (unified_rw_reporting)".into(),
+            cure: "run it with unified_rw_reporting=none, or =both".into(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Version, jobs and options; `line`: where the object begins.
@@ -202,22 +198,22 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
             add(&key, unit, value, quantity);
         }
     }
-    let longest = jobs
-        .iter()
-        .filter_map(|job| runtime(job).or_else(|| printed(&job["job_runtime"])))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((value, text)) = longest {
-        let figure = Figure {
-            name: "runtime".into(),
-            value,
-            text,
-            unit: "ms",
-            line: places.job(0),
-            comparable: None,
-        };
-        figures.push(figure.of_quantity(Quantity::ElapsedS, 1e-3));
-    }
     figures
+}
+
+/// The time of the job that ran longest.
+fn elapsed(global: &Value, jobs: &[Value], places: &Places) -> Option<Figure> {
+    let times = jobs.iter().filter_map(|job| runtime(global, job));
+    let (value, text) = times.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let figure = Figure {
+        name: "runtime".into(),
+        value,
+        text,
+        unit: "ms",
+        line: places.job(0),
+        comparable: None,
+    };
+    Some(figure.of_quantity(Quantity::ElapsedS, 1e-3))
 }
 
 /// Latencies of one direction.
@@ -269,21 +265,6 @@ fn line_of_key(places: &Places, direction: &str, key: &str) -> u32 {
         }
         None => places.key(0, &[direction, key]),
     }
-}
-
-/// The longer of the two directions. `job_runtime` is the sum over the threads of a group, and is asked last.
-fn runtime(job: &Value) -> Option<(f64, String)> {
-    let of = |direction: &str| printed(&job[direction]["runtime"]);
-    [of("read"), of("write")]
-        .into_iter()
-        .flatten()
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-}
-
-/// A number with the digits that stand in the file.
-fn printed(value: &Value) -> Option<(f64, String)> {
-    let number = value.as_f64().filter(|number| (0.0..=VALUE_MAX).contains(number))?;
-    Some((number, value.to_string()))
 }
 
 fn sum<'v>(jobs: &'v [Value], of: impl Fn(&'v Value) -> &'v Value) -> Option<(f64, String)> {

@@ -4,7 +4,7 @@
 //! again in a file of ten thousand lines.
 
 /// Lines of the keys that are looked for.
-pub(crate) struct Places {
+pub(super) struct Places {
     /// By job: its line.
     jobs: Vec<u32>,
     /// Key and line, in order, from the first job on.
@@ -15,7 +15,7 @@ pub(crate) struct Places {
 const KEYS_MAX: usize = 10_000;
 
 impl Places {
-    pub(crate) fn of(text: &str, start: usize) -> Places {
+    pub(super) fn of(text: &str, start: usize) -> Places {
         let mut places = Places {
             jobs: Vec::new(),
             keys: Vec::new(),
@@ -42,12 +42,12 @@ impl Places {
     }
 
     /// Line of a job.
-    pub(crate) fn job(&self, index: usize) -> u32 {
+    pub(super) fn job(&self, index: usize) -> u32 {
         self.jobs.get(index).or(self.jobs.first()).copied().unwrap_or(1)
     }
 
     /// Line of the last of these keys, each inside the one before it, in a job; of the last one found where one is not.
-    pub(crate) fn key(&self, job: usize, path: &[&str]) -> u32 {
+    pub(super) fn key(&self, job: usize, path: &[&str]) -> u32 {
         let mut found = self.job(job);
         let from = found;
         let mut after = self.keys.iter().skip_while(|(_, line)| *line < from);
