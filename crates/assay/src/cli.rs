@@ -280,7 +280,8 @@ pub(crate) struct Watch {
     /// The result file of the run
     pub(crate) file: PathBuf,
     /// Address and port of the page; port 0 means any free port. Any other address than loopback lets other hosts in,
-    /// without encryption: a person who sees the address can read the study
+    /// without encryption: a person who sees the address can read the study. They need an IP number of this host,
+    /// because the page is not served by a host name
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
     /// Wait until the file is there

@@ -37,6 +37,20 @@ fn quick_in_two_places_compares_two_directories() {
     assert!(study.luns.is_empty() && study.fill_time);
 }
 
+#[test]
+fn what_quick_cannot_ask_is_refused_with_the_cure() {
+    let bench = Bench::new();
+    for place in ["a", "b"] {
+        std::fs::create_dir(bench.path(place)).expect("made");
+    }
+    bench
+        .run(&["quick", "--print", "--no-luns", "a", "b"])
+        .failed_with(2, &["--no-luns", "name one directory"]);
+    bench
+        .run(&["quick", "--print", "a", "b", "./a"])
+        .failed_with(2, &["named twice", "name different directories"]);
+}
+
 fn blocks(stop_early: bool) -> (u32, u32) {
     let bench = Bench::new();
     // Two simulated devices that are alike, and room for twenty blocks: their time is that of the models.

@@ -137,6 +137,128 @@ fn a_ratio_has_the_same_stacks_and_the_same_work_in_all_files() {
 }
 
 #[test]
+fn a_change_is_over_the_blocks_of_both_ratios() {
+    let june = of_kernel("june", "6.1", 0.9);
+    // The time ended it one block after its look at six: that block is in no ratio.
+    let mut july = of_kernel("july", "6.1", 0.8);
+    july.blocks = 7;
+    july.in_block = |block, stack| if stack == "btrfs" && block == 6 { 0.2 } else { 1.0 };
+    let compared = compared(&[&june, &july]);
+    assert_eq!(compared.ratios.len(), 2);
+    for one in &compared.ratios {
+        let [Some(june), Some(july)] = one.ratios[..] else {
+            panic!("{one:?}")
+        };
+        assert!((4..=6).contains(&july.n), "{one:?}");
+        let change = one.changes[1].as_ref().unwrap();
+        assert!((change.ratio - july.ratio / june.ratio).abs() < 1e-9, "{one:?}");
+    }
+}
+
+#[test]
+fn a_ratio_is_not_set_beside_that_of_another_model_database_or_number_of_layers() {
+    let on = |layers: Vec<ledger::Layer>| {
+        move |scene: &mut Scene| {
+            for one in &mut scene.actors {
+                one.stack.layers = ledger::Layers(layers.clone());
+            }
+        }
+    };
+    let model = |what, device: &str| ledger::Layer::Model {
+        what,
+        device: device.into(),
+    };
+    let plain = |name: &str| ledger::Layer::Plain(name.into());
+    let both = |log: &str| vec![model(ledger::Modelled::Data, "disk"), model(ledger::Modelled::Log, log)];
+    let of = |database: Option<&str>| {
+        let database = database.map(str::to_string);
+        move |scene: &mut Scene| {
+            for one in &mut scene.actors {
+                one.stack.database = database.clone();
+            }
+        }
+    };
+    type Change<'a> = &'a dyn Fn(&mut Scene);
+    let said = |june_is: Change<'_>, july_is: Change<'_>| {
+        let [mut june, mut july] = ["june", "july"].map(|run| of_kernel(run, "6.1", 0.9));
+        june_is(&mut june);
+        july_is(&mut july);
+        let compared = compared(&[&june, &july]);
+        assert!(compared.ratios.is_empty(), "{:?}", compared.ratios);
+        compared
+            .left_out
+            .iter()
+            .map(|one| format!("{}\n", one.reason))
+            .collect::<String>()
+    };
+    let disk = on(vec![plain("ext4"), model(ledger::Modelled::All, "disk")]);
+    let array = on(vec![plain("ext4"), model(ledger::Modelled::All, "array")]);
+    let found = said(&disk, &array);
+    assert!(found.contains("(modelled devices)"), "{found}");
+    // The first model of both is the same.
+    let found = said(&on(both("disk")), &on(both("flash")));
+    assert!(found.contains("(modelled devices)"), "{found}");
+    let found = said(&on(vec![plain("ext4"), plain("device")]), &on(vec![plain("ext4")]));
+    assert!(found.contains("(number of layers)"), "{found}");
+    let found = said(&of(None), &of(Some("sqlite")));
+    assert!(found.contains("(database)"), "{found}");
+}
+
+/// Its second scan is held against the first.
+fn that_ages(run: &'static str, btrfs_ages: f64) -> Scene {
+    let mut scene = of_kernel(run, "6.1", 0.9);
+    scene.actors[1].aged = btrfs_ages;
+    scene.phases = vec![
+        (PhaseKind::Scan, "fresh scan".into()),
+        (PhaseKind::Age, "ageing".into()),
+        (PhaseKind::Scan, "aged scan".into()),
+    ];
+    scene.extra = vec![(ledger::Measure::EngineOverwrittenBytes, 1e9)];
+    scene
+        .settings
+        .push(setting("phase.aged scan.against", "\"fresh scan\""));
+    scene
+}
+
+#[test]
+fn changes_from_an_earlier_phase_are_rows_of_their_own() {
+    let (june, july) = (that_ages("june", 0.8), that_ages("july", 0.6));
+    let both = compared(&[&june, &july]);
+    let changes: Vec<_> = both.ratios.iter().filter(|one| one.against.is_some()).collect();
+    let [one] = changes[..] else {
+        panic!("one stack has a base: {:?}", both.ratios)
+    };
+    assert_eq!((&*one.phase, one.against.as_deref()), ("aged scan", Some("fresh scan")));
+    let own = july.film().analysis().contrasts[0].clone();
+    assert_eq!(
+        one.ratios[1].map(|own| (own.ratio, own.verdict)),
+        own.ratio.zip(Some(own.verdict))
+    );
+    let change = one.changes[1].as_ref().unwrap();
+    assert!((change.ratio - 0.75).abs() < 0.02, "{one:?}");
+    let text = report::compare_brief(&both, &Style::default());
+    assert!(
+        text.contains("Change from an earlier phase, ratio to ext4's") && text.contains("aged scan / fresh"),
+        "{text}"
+    );
+    // What lies between the two phases shapes the change, and not the fresh scan.
+    let mut other = that_ages("july", 0.6);
+    other.settings.push(setting("phase.ageing.overwrite", "2"));
+    let mut june = june;
+    june.settings.push(setting("phase.ageing.overwrite", "1"));
+    let found = compared(&[&june, &other]);
+    assert!(
+        found.ratios.iter().all(|one| one.against.is_none()),
+        "{:?}",
+        found.ratios
+    );
+    assert!(found.ratios.iter().any(|one| one.phase == "fresh scan"));
+    let left = |one: &&report::LeftOut| one.what == "ratio in aged scan / fresh scan";
+    let left = found.left_out.iter().find(left).expect("it is named");
+    assert!(left.reason.contains("phase.ageing.overwrite"), "{left:?}");
+}
+
+#[test]
 fn work_of_other_keys_has_figures_and_no_ratio() {
     let mut june = of_kernel("june", "6.1", 0.9);
     june.settings.push(setting("phase.50 % update.update_pct", "50"));

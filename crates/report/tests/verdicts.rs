@@ -1,6 +1,6 @@
 //! What an analysis says of files with known numbers, and what it refuses to say.
 
-use crate::fixture::{actor, beside_a_pool, scene};
+use crate::fixture::{Scene, actor, beside_a_pool, scene};
 use ledger::{Measure, PhaseKind, Skipped, Stamp};
 use report::{GoOn, Origin, Status, StopReason, Verdict};
 
@@ -50,6 +50,24 @@ fn a_lower_p99_is_better_in_an_open_phase() {
     let analysis = scene.film().analysis();
     assert_eq!(analysis.comparisons[0].verdict, Verdict::Better);
     assert_eq!(analysis.phases[0].cells[0].latency[0].stamp, Stamp::Response);
+}
+
+#[test]
+fn a_p99_that_is_not_tested_names_its_stamp() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]);
+    scene.phases = vec![(PhaseKind::Random, "closed".into()), (PhaseKind::Open, "paced".into())];
+    let said = |scene: &Scene, phase: &str| -> Vec<String> {
+        let all = scene.film().analysis().not_tested.into_iter();
+        let p99 = all.filter(|one| one.phase == phase && one.what.starts_with("p99"));
+        p99.map(|one| one.what).collect()
+    };
+    let service = ["p99 of service of select", "p99 of service of update"];
+    let response = ["p99 of response of select", "p99 of response of update"];
+    assert_eq!(said(&scene, "closed"), service);
+    assert_eq!(said(&scene, "paced"), [service, response].concat());
+    // Of which class it was, nobody knows.
+    scene.extra = vec![(Measure::EngineUnsent, 1.0), (Measure::EngineDue, 1e6)];
+    assert_eq!(said(&scene, "paced"), service);
 }
 
 #[test]

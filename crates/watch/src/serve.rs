@@ -8,7 +8,7 @@ use crate::door::{Asked, Decision, Door, HEAD_BYTES_MAX};
 use crate::token::Token;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -63,9 +63,16 @@ impl Server {
         self.address
     }
 
-    /// Where the page is, the token in it.
+    /// Where the page is, the token in it. Where all addresses are listened on, by loopback: that of all addresses leads
+    /// nowhere from another host.
     pub fn url(&self) -> String {
-        format!("http://{}/{}", self.address, self.door.token().as_str())
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let address = SocketAddr::new(ip, self.address.port());
+        format!("http://{address}/{}", self.door.token().as_str())
     }
 
     /// Answers until `stop` says so, which is asked at least four times a second, or the site is left.
@@ -326,6 +333,23 @@ mod tests {
                 "{stranger}"
             );
         });
+    }
+
+    #[test]
+    fn where_all_addresses_are_listened_on_the_page_is_named_by_one_that_answers() {
+        let all = [SocketAddr::from(([0; 4], 0)), SocketAddr::from(([0; 8], 0))];
+        // A host may have no IPv6.
+        for server in all.into_iter().filter_map(|address| Server::listen(address).ok()) {
+            let url = server.url();
+            let (host, path) = url["http://".len()..].split_once('/').unwrap();
+            let address: SocketAddr = host.parse().unwrap();
+            assert!(
+                address.ip().is_loopback() && address.port() == server.address().port(),
+                "{url}"
+            );
+            let head = format!("GET /{path}/now HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            assert_eq!(server.door.decide(head.as_bytes()), Decision::Open(Asked::Now), "{url}");
+        }
     }
 
     #[test]

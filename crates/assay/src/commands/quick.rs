@@ -12,15 +12,16 @@ use super::{ranks, runs};
 use crate::cli;
 use crate::exit::Failure;
 use crate::printed::say;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use planned::{Here, Planned};
 use sandbox::Directory;
 use stacks::Journal;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     ranks::must_be_alone()?;
-    let places = places(&flags.places).map_err(Failure::Usage)?;
+    let places = places(&flags.places, flags.no_luns).map_err(Failure::Usage)?;
     let planned = planned::planned(&Here {
         places: &places,
         luns: !flags.no_luns,
@@ -80,21 +81,27 @@ impl Drop for Scratch {
     }
 }
 
-/// The places asked for, each an existing directory that can be written to.
-fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+/// The places asked for, each an existing directory that can be written to, and named once.
+fn places(asked: &[PathBuf], no_luns: bool) -> anyhow::Result<Vec<PathBuf>> {
+    ensure!(
+        !no_luns || asked.len() < 2,
+        "--no-luns is about one directory, and {} are named\n  name one directory, or leave out --no-luns: between \
+         directories no LUN files are made",
+        asked.len()
+    );
     let asked = if asked.is_empty() {
         vec![PathBuf::from(".")]
     } else {
         asked.to_vec()
     };
-    asked
+    let places = asked
         .iter()
         .map(|place| {
             // The cause first: the last line of an error is what to do.
             let place = place
                 .canonicalize()
                 .map_err(|e| anyhow!("{}: not a place that exists ({e})\n  name a directory", place.display()))?;
-            anyhow::ensure!(
+            ensure!(
                 place.is_dir(),
                 "{}: not a directory\n  name a directory",
                 place.display()
@@ -102,7 +109,15 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             // Before anything is announced: root does not work where another user can change what it makes.
             Ok(Directory::open(&place)?.path().to_owned())
         })
-        .collect()
+        .collect::<anyhow::Result<Vec<PathBuf>>>()?;
+    let mut known = BTreeSet::new();
+    if let Some(twice) = places.iter().find(|place| !known.insert(*place)) {
+        anyhow::bail!(
+            "{}: named twice, and a directory is not compared with itself\n  name different directories, or one alone",
+            twice.display()
+        );
+    }
+    Ok(places)
 }
 
 fn announce(planned: &Planned) {
@@ -115,5 +130,33 @@ fn say_lines(lines: Vec<String>) {
     for line in lines {
         say!("{}", wrapped(name, 7, &line));
         name = "";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_directory_is_asked_twice_and_no_two_with_no_luns() {
+        let here = tempfile::tempdir().expect("a directory");
+        let (one, other) = (here.path().join("a"), here.path().join("b"));
+        for place in [&one, &other] {
+            std::fs::create_dir(place).expect("made");
+        }
+        let again = here.path().join("b/../a");
+        let asked = |asked: &[&PathBuf], no_luns| {
+            let asked: Vec<PathBuf> = asked.iter().map(|place| (*place).clone()).collect();
+            places(&asked, no_luns).map_err(|error| error.to_string())
+        };
+        assert_eq!(asked(&[&one, &other], false).map(|found| found.len()), Ok(2));
+        let twice = asked(&[&one, &other, &again], false).expect_err("named twice");
+        assert!(
+            twice.contains("named twice") && twice.contains("\n  name different directories"),
+            "{twice}"
+        );
+        let two = asked(&[&one, &other], true).expect_err("--no-luns is ignored");
+        assert!(two.contains("\n  name one directory, or leave out --no-luns"), "{two}");
+        assert_eq!(asked(&[&one], true).map(|found| found.len()), Ok(1));
     }
 }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use lab::signals;
 use ledger::Ledger;
 use report::{Analysis, Moment, Now};
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -39,11 +40,8 @@ pub(crate) fn watch(flags: &cli::Watch) -> Result<(), Failure> {
     let server = Server::listen(flags.listen)
         .with_context(|| format!("listen on {}\n  name another address by --listen", flags.listen))
         .map_err(Failure::Usage)?;
-    if !server.address().ip().is_loopback() {
-        say!(
-            "WARNING: other hosts can reach this page, and it is not encrypted: whoever sees the address reads the \
-             study"
-        );
+    for line in of_other_hosts(server.address()) {
+        say!("{line}");
     }
     printed::answer(&server.url(), Holds::Words)?;
     say!("read only; Ctrl-C ends it, the run goes on");
@@ -51,6 +49,28 @@ pub(crate) fn watch(flags: &cli::Watch) -> Result<(), Failure> {
         .serve(&watched, || signals::is_set(&cancel))
         .context("the live page")
         .map_err(Failure::Run)
+}
+
+/// What is said where other hosts can reach the page, and how they do.
+fn of_other_hosts(address: SocketAddr) -> Vec<String> {
+    if address.ip().is_loopback() {
+        return Vec::new();
+    }
+    let (all, port) = (address.ip().is_unspecified(), address.port());
+    let how = match all {
+        true => format!(
+            "from another host: put an IP number of this host in place of the one below, with port {port}; `hostname \
+             -I` lists them"
+        ),
+        false => format!("from another host: by the IP number {}, as below", address.ip()),
+    };
+    vec![
+        "WARNING: other hosts can reach this page, and it is not encrypted: whoever sees the address reads the study"
+            .to_string(),
+        how,
+        "by a host name the page is not served (empty answer, 404): another site could lead a browser here by one"
+            .to_string(),
+    ]
 }
 
 /// Until the file is there with something in it.
@@ -241,4 +261,29 @@ fn stamp(file: &Path) -> Option<Stamp> {
         bytes: meta.len(),
         changed: meta.modified().ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_for_other_hosts_hears_what_they_type() {
+        let said = |address: &str| of_other_hosts(address.parse().expect("an address")).join("\n");
+        assert_eq!(said("127.0.0.1:8000"), "");
+        assert_eq!(said("[::1]:8000"), "");
+        for all in ["0.0.0.0:8000", "[::]:8000"] {
+            let all = said(all);
+            assert!(
+                all.contains("an IP number of this host") && all.contains("port 8000"),
+                "{all}"
+            );
+            assert!(all.contains("by a host name the page is not served"), "{all}");
+        }
+        let one = said("192.0.2.1:8000");
+        assert!(
+            one.contains("IP number 192.0.2.1") && one.contains("by a host name"),
+            "{one}"
+        );
+    }
 }

@@ -139,7 +139,20 @@ pub(crate) fn unsent_objection(seen: &[&Seen]) -> Option<String> {
 
 /// p99 of service of one class of one run of a phase, in nanoseconds.
 pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, LedgerError> {
-    let Some(row) = seen.of_class(class, Stamp::Service) else {
+    p99(seen, class, Stamp::Service)
+}
+
+/// p99 of response of one class of one run of a phase, in nanoseconds; `None` where something was never sent, for
+/// nobody knows of which class.
+pub(crate) fn response_p99_of(seen: &Seen, class: &str) -> Result<Option<f64>, LedgerError> {
+    match seen.get(Measure::EngineUnsent).unwrap_or(0.0) > 0.0 {
+        true => Ok(None),
+        false => p99(seen, class, Stamp::Response),
+    }
+}
+
+fn p99(seen: &Seen, class: &str, stamp: Stamp) -> Result<Option<f64>, LedgerError> {
+    let Some(row) = seen.of_class(class, stamp) else {
         return Ok(None);
     };
     Ok(row.said()?.map(|said| said.p99_ns as f64))

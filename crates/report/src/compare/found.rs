@@ -150,11 +150,13 @@ pub struct StackOfFiles {
     pub figures: Vec<Option<Figure>>,
 }
 
-/// A stack against its base, in each file.
+/// A stack against its base, in each file: in a phase, or in its change from an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RatioOfFiles {
     /// The phase.
     pub phase: String,
+    /// The earlier phase, where the ratio is that of the changes since then; `null` of the phase itself.
+    pub against: Option<String>,
     /// The stack.
     pub stack: String,
     /// Its base, the same in each file.
@@ -163,15 +165,23 @@ pub struct RatioOfFiles {
     pub metric: Metric,
     /// The ratio in each file.
     pub ratios: Vec<Option<OwnRatio>>,
-    /// The ratio of each file over that of the first file that has one. No verdict: what is not the same in the two
-    /// runs is in it.
+    /// The ratio of each file over that of the first file that has one, over the blocks of both ratios. No verdict:
+    /// what is not the same in the two runs is in it.
     pub changes: Vec<Option<RatioChange>>,
+}
+
+/// "aged scan / fresh scan", or the phase alone.
+pub(super) fn phase_in_words(phase: &str, against: Option<&str>) -> String {
+    match against {
+        Some(before) => format!("{phase} / {before}"),
+        None => phase.to_string(),
+    }
 }
 
 /// A ratio as its own file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OwnRatio {
-    /// Oriented so that above 1 is better.
+    /// Oriented so that above 1 is better, and no further out than its interval.
     pub ratio: f64,
     /// Lower end of the interval of its own study; before its first look, of a plain 95 % interval.
     pub low: Option<f64>,
@@ -188,7 +198,8 @@ pub struct OwnRatio {
 pub struct RatioChange {
     /// Label of the other file.
     pub against: String,
-    /// Above 1: the stack gained on its base.
+    /// Above 1: the stack gained on its base. Of the mean log ratios, so it differs from the quotient of the two ratios
+    /// where the interval of an earlier look holds one of them.
     pub ratio: f64,
     /// Lower end of a plain 95 % interval (Welch); `null` below two blocks in either file.
     pub low: Option<f64>,

@@ -3,7 +3,9 @@
 //! Takes [`FilesCompared`], gives sections: what differs, ratios, figures, what is left out. Prevents: a form that
 //! shows a ratio and forgets what differs.
 
-use super::found::{EqualFacts, FileDifference, FileHead, FilesCompared, OwnRatio, PhaseOfFiles, RatioOfFiles};
+use super::found::{
+    EqualFacts, FileDifference, FileHead, FilesCompared, OwnRatio, PhaseOfFiles, RatioOfFiles, phase_in_words,
+};
 use crate::document::{
     Block, Cell, Column, Document, Fold, Forms, Interval, Item, Name, Placed, Section, Stands, Table, Tone, column,
 };
@@ -172,45 +174,26 @@ fn own_cell(one: &OwnRatio) -> Cell {
     Cell::Verdict(Some(interval), one.verdict.in_short(), tone(one.verdict))
 }
 
-/// A table for each base: the ratio in each file, and its change from the first.
+/// Rows of one table: of one base, in phases or in changes, held against one file.
+type RatioGroup<'a> = (&'a str, bool, String);
+
+/// The ratio in each file, and its change from the first.
 fn ratios(compared: &FilesCompared, labels: &[&str]) -> Option<Section> {
-    let mut blocks = Vec::new();
     // Changes are from the first file that has the ratio: rows of another first file are a table of their own.
     let against = |one: &'_ RatioOfFiles| {
         let mut changes = one.changes.iter().flatten();
         changes.next().map_or(String::new(), |change| change.against.clone())
     };
-    for ((base, against), rows) in grouped((compared.ratios.iter()).map(|one| ((one.base.as_str(), against(one)), one)))
-    {
-        let own = labels
-            .iter()
-            .enumerate()
-            .map(|(nth, label)| -> Column<'_, &RatioOfFiles> {
-                column(*label, "", move |one: &&RatioOfFiles| {
-                    one.ratios[nth].as_ref().map_or(Cell::Nothing, own_cell)
-                })
-            });
-        let changes = labels
-            .iter()
-            .enumerate()
-            .map(|(nth, label)| -> Column<'_, &RatioOfFiles> {
-                column(format!("{label} / {against}"), "", move |one: &&RatioOfFiles| {
-                    change(one, nth)
-                })
-            });
-        let title = match against.is_empty() || labels.first().is_some_and(|first| *first == against) {
-            true => format!("Ratio to {base}"),
-            false => format!("Ratio to {base}, against {against}"),
-        };
-        let table = Table::of(&*title, "phase", &rows, row_name, own.chain(changes));
-        let inside = vec![(Forms::EVERY, Block::Table(table))];
-        blocks.push((Forms::EVERY, Block::part(title, Fold::Never, inside)));
-    }
+    let rows = compared.ratios.iter();
+    let rows = rows.map(|one| ((one.base.as_str(), one.against.is_some(), against(one)), one));
+    let tables = grouped(rows).into_iter();
+    let mut blocks: Vec<Placed> = tables.map(|(of, rows)| ratio_table(&of, &rows, labels)).collect();
     if blocks.is_empty() {
         return None;
     }
     let how = "A ratio above 1 is better than the base; interval and verdict are those of the file's own study (open: \
-               not enough data). In a change, the interval is a plain 95 % (Welch), not a verdict.";
+               not enough data). A quotient such as B / A is over the blocks of both ratios. Its interval is a plain \
+               95 % (Welch), not a verdict.";
     blocks.push((Forms::EVERY, Block::Note(how.into())));
     if let Some(words) = &compared.no_verdict {
         blocks.push((Forms::EVERY, Block::Warning(words.clone())));
@@ -221,8 +204,38 @@ fn ratios(compared: &FilesCompared, labels: &[&str]) -> Option<Section> {
         .map(|section| section.standing(Stands::Concludes))
 }
 
+fn ratio_table((base, of_changes, against): &RatioGroup<'_>, rows: &[&RatioOfFiles], labels: &[&str]) -> Placed {
+    let own = labels
+        .iter()
+        .enumerate()
+        .map(|(nth, label)| -> Column<'_, &RatioOfFiles> {
+            column(*label, "", move |one: &&RatioOfFiles| {
+                one.ratios[nth].as_ref().map_or(Cell::Nothing, own_cell)
+            })
+        });
+    let changes = labels
+        .iter()
+        .enumerate()
+        .map(|(nth, label)| -> Column<'_, &RatioOfFiles> {
+            column(format!("{label} / {against}"), "", move |one: &&RatioOfFiles| {
+                change(one, nth)
+            })
+        });
+    let mut title = match of_changes {
+        true => format!("Change from an earlier phase, ratio to {base}'s"),
+        false => format!("Ratio to {base}"),
+    };
+    if !against.is_empty() && labels.first().is_none_or(|first| first != against) {
+        title.push_str(&format!(", against {against}"));
+    }
+    let table = Table::of(&*title, "phase", rows, row_name, own.chain(changes));
+    let inside = vec![(Forms::EVERY, Block::Table(table))];
+    (Forms::EVERY, Block::part(title, Fold::Never, inside))
+}
+
 fn row_name(one: &&RatioOfFiles) -> Name {
-    Name::from(&*format!("{}: {}", one.phase, one.stack))
+    let phase = phase_in_words(&one.phase, one.against.as_deref());
+    Name::from(&*format!("{phase}: {}", one.stack))
 }
 
 fn change(one: &RatioOfFiles, nth: usize) -> Cell {

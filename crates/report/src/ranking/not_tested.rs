@@ -6,11 +6,12 @@
 use super::drops::Dropped;
 use super::rank::{Pair, base_of};
 use crate::cells::bulk::{of_rows, seconds};
-use crate::cells::latency::service_p99;
+use crate::cells::latency::{response_p99_of, service_p99};
 use crate::cells::metric::Metric;
 use crate::figures::{finite, over};
 use crate::history::{Book, Seen};
-use ledger::{LedgerError, Stamp};
+use crate::phase_kind::kind_row;
+use ledger::{LedgerError, PhaseKind, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Orientation;
@@ -25,7 +26,7 @@ pub struct NotTested {
     pub base: String,
     /// The phase.
     pub phase: String,
-    /// Of what: "CPU per operation", "device bytes per operation", "p99 of select" ...
+    /// Of what: "CPU per operation", "device bytes per operation", "p99 of service of select" ...
     pub what: String,
     /// Stack over base: above 1 is more of it.
     pub ratio: f64,
@@ -88,7 +89,7 @@ pub(crate) fn not_tested(book: &Book, pairs: &[Pair], dropped: &Dropped<'_>) -> 
     for pair in pairs.iter().filter(|pair| pair.before.is_none()) {
         let phase = pair.phase.name.as_str();
         let both = both(book, [&pair.stack, &pair.base], phase, dropped);
-        for what in quantities(&both, Metric::of(pair.phase.kind)) {
+        for what in quantities(&both, pair.phase.kind) {
             let mut ys = Vec::new();
             for (stack, base) in &both {
                 if let (Some(x), Some(base)) = (what.value(stack)?, what.value(base)?) {
@@ -124,11 +125,12 @@ enum Quantity {
     MovedPerOperation,
     MovedPerByteAsked,
     ServiceP99(String),
+    ResponseP99(String),
 }
 
-/// Those that mean something for a phase of this metric.
-fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
-    let mut found = match metric {
+/// Those that mean something for a phase of this kind.
+fn quantities(both: &[(&Seen, &Seen)], kind: PhaseKind) -> Vec<Quantity> {
+    let mut found = match Metric::of(kind) {
         // A faster stack has more and higher points: the totals of two ramps are not of one work.
         Metric::OperationsPerSecondAtLimit => return Vec::new(),
         Metric::OperationsPerSecond
@@ -139,13 +141,20 @@ fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
         }
         Metric::BytesPerSecond | Metric::ElapsedSeconds => vec![Quantity::CpuPerByteAsked, Quantity::MovedPerByteAsked],
     };
-    let classes: BTreeSet<&str> = both
-        .iter()
-        .flat_map(|(stack, _)| stack.of_stamp(Stamp::Service))
-        .map(|row| row.class.as_str())
-        .collect();
-    found.extend(classes.into_iter().map(|class| Quantity::ServiceP99(class.into())));
+    found.extend(classes(both, Stamp::Service).into_iter().map(Quantity::ServiceP99));
+    if kind_row(kind).stamp == Stamp::Response {
+        let classes = classes(both, Stamp::Response);
+        // Of the only class it is what the verdict is on.
+        let is_tested = Metric::of(kind) == Metric::ResponseNsP99 && classes.len() < 2;
+        let untested = classes.into_iter().filter(|_| !is_tested);
+        found.extend(untested.map(Quantity::ResponseP99));
+    }
     found
+}
+
+fn classes(both: &[(&Seen, &Seen)], stamp: Stamp) -> BTreeSet<String> {
+    let rows = both.iter().flat_map(|(stack, _)| stack.of_stamp(stamp));
+    rows.map(|row| row.class.clone()).collect()
 }
 
 impl Quantity {
@@ -155,7 +164,8 @@ impl Quantity {
             Quantity::CpuPerByteAsked => "CPU per byte".into(),
             Quantity::MovedPerOperation => "device bytes per operation".into(),
             Quantity::MovedPerByteAsked => "device bytes per byte".into(),
-            Quantity::ServiceP99(class) => format!("p99 of {class}"),
+            Quantity::ServiceP99(class) => format!("p99 of service of {class}"),
+            Quantity::ResponseP99(class) => format!("p99 of response of {class}"),
         }
     }
 
@@ -168,6 +178,7 @@ impl Quantity {
             Quantity::MovedPerOperation => over(moved, seen.operations()),
             Quantity::MovedPerByteAsked => over(moved, asked),
             Quantity::ServiceP99(class) => service_p99(seen, class)?,
+            Quantity::ResponseP99(class) => response_p99_of(seen, class)?,
         })
     }
 }
