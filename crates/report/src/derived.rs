@@ -17,7 +17,7 @@ use crate::ranking::changes::changes;
 use crate::ranking::drops::Dropped;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
-use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
+use crate::ranking::rank::{Ranking, base_of, design, rank, takes_part};
 use crate::ranking::same_work::same_work;
 use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
@@ -110,6 +110,7 @@ impl Analysis {
             promise: String::new(),
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
+            design: design(book, &ranking.pairs),
         };
         analysis.cost = cost(book, &analysis)?;
         analysis.promise = promise(&analysis.study);
