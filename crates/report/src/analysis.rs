@@ -118,6 +118,9 @@ pub struct Analysis {
     /// What its verdicts are judged by.
     #[serde(skip)]
     pub(crate) design: Design,
+    /// Whether the result file is there after this report: only then can a study be gone on with.
+    #[serde(skip)]
+    pub(crate) is_file_kept: bool,
 }
 
 /// The study as the file has it.
@@ -361,6 +364,7 @@ impl Analysis {
     pub(crate) fn empty(study: StudyHead) -> Analysis {
         Analysis {
             design: Design::new(study.blocks_planned, study.comparisons, study.margin),
+            is_file_kept: true,
             study,
             hosts: Vec::new(),
             time_spent: None,

@@ -111,12 +111,23 @@ impl Analysis {
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
             design: design(book, &ranking.pairs),
+            is_file_kept: true,
         };
         analysis.cost = cost(book, &analysis)?;
         analysis.promise = promise(&analysis.study);
         analysis.checks = checks(book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)
+    }
+}
+
+impl Analysis {
+    /// The same of a result file that is removed after the report: its answer names no command that needs one.
+    #[must_use]
+    pub fn without_file(mut self) -> Analysis {
+        self.is_file_kept = false;
+        self.sentence = sentence(&self);
+        self
     }
 }
 
