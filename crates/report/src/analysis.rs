@@ -28,7 +28,7 @@ use crate::words::slow_motion::slow_motion;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::Estimate;
+use stats::{Design, Estimate};
 use std::collections::BTreeSet;
 
 /// Why a report can't be made.
@@ -115,6 +115,12 @@ pub struct Analysis {
     pub sentence: String,
     #[serde(skip)]
     pub(crate) recorded_looks: Vec<ledger::Look>,
+    /// What its verdicts are judged by.
+    #[serde(skip)]
+    pub(crate) design: Design,
+    /// Whether the result file is there after this report: only then can a study be gone on with.
+    #[serde(skip)]
+    pub(crate) is_file_kept: bool,
 }
 
 /// The study as the file has it.
@@ -357,6 +363,8 @@ impl Analysis {
     /// Of a study of which nothing was recorded.
     pub(crate) fn empty(study: StudyHead) -> Analysis {
         Analysis {
+            design: Design::new(study.blocks_planned, study.comparisons, study.margin),
+            is_file_kept: true,
             study,
             hosts: Vec::new(),
             time_spent: None,

@@ -17,7 +17,7 @@ use crate::ranking::changes::changes;
 use crate::ranking::drops::Dropped;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
-use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
+use crate::ranking::rank::{Ranking, base_of, design, rank, takes_part};
 use crate::ranking::same_work::same_work;
 use crate::ranking::temporary::temporary;
 use crate::ranking::verdicts::verdicts;
@@ -110,12 +110,24 @@ impl Analysis {
             promise: None,
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
+            design: design(book, &ranking.pairs),
+            is_file_kept: true,
         };
         analysis.cost = cost(book, &analysis)?;
         analysis.promise = (analysis.study.blocks_planned > 0).then(|| promise(&analysis.study));
         analysis.checks = checks(book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)
+    }
+}
+
+impl Analysis {
+    /// The same of a result file that is removed after the report: its answer names no command that needs one.
+    #[must_use]
+    pub fn without_file(mut self) -> Analysis {
+        self.is_file_kept = false;
+        self.sentence = sentence(&self);
+        self
     }
 }
 

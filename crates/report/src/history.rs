@@ -96,7 +96,7 @@ impl Book {
     pub(crate) fn read(ledger: &Ledger) -> Result<Book, LedgerError> {
         // Before the phases: where a run writes meanwhile, a trial that has ended here has all its phases below.
         let (looks, trials) = (ledger.looks()?, ledger.trials()?);
-        let mut seen = phases(ledger)?;
+        let seen = phases(ledger)?;
         let heads = heads(&seen);
         let ending = ledger.ending()?;
         let times = seen.values().map(|(_, phase)| phase.time());
@@ -113,36 +113,19 @@ impl Book {
         let blocks = (blocks, BLOCKS_MAX * (1 + extensions.len() as u32));
         let runs = seen.len().max(trials.len());
         must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, runs, hosts.len())?;
-        let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
-        for (id, (trial, _)) in &seen {
-            of_trial.entry(*trial).or_default().push(*id);
-        }
-        let (mut ran, mut failed_before, mut unfinished) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for trial in trials {
-            let mine = of_trial.remove(&trial.id).unwrap_or_default();
-            let phases = mine
-                .into_iter()
-                .filter_map(|id| seen.remove(&id))
-                .map(|(_, phase)| (phase.run.name.clone(), phase))
-                .collect();
-            let one = Ran { trial, phases };
-            if matches!(one.trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
-                unfinished.push(one);
-                continue;
-            }
-            // Trials come in the order they began, so the last of them stays.
-            let earlier = ran.insert((one.trial.block, one.trial.stack.clone()), one);
-            failed_before.extend(earlier.filter(|ran: &Ran| matches!(ran.trial.status, TrialStatus::Failed(_))));
-        }
-        // A trial that began after the trials were read has phases here, and no row.
-        let uncounted = seen.len() + unfinished.iter().map(|ran: &Ran| ran.phases.len()).sum::<usize>();
+        let Sorted {
+            ran,
+            failed_before,
+            unfinished,
+            uncounted,
+        } = sorted(trials, seen);
         Ok(Book {
             study,
             ended: ending.map(|ending| ending.reason),
             extensions,
             hosts,
             stacks,
-            uncounted: uncounted as u32,
+            uncounted,
             looks,
             disclosed: Disclosed::new(ledger.facts()?, ledger.settings()?),
             extents: ByTrial::new(ledger.extents()?, |row| row.trial),
@@ -332,6 +315,44 @@ impl Book {
         }
         runs
     }
+}
+
+/// The trials of a file with their phases, by what they came to.
+#[derive(Default)]
+struct Sorted {
+    ran: BTreeMap<(u32, String), Ran>,
+    failed_before: Vec<Ran>,
+    unfinished: Vec<Ran>,
+    uncounted: u32,
+}
+
+fn sorted(trials: Vec<Trial>, mut seen: OfTrials) -> Sorted {
+    let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
+    for (id, (trial, _)) in &seen {
+        of_trial.entry(*trial).or_default().push(*id);
+    }
+    let mut all = Sorted::default();
+    for trial in trials {
+        let mine = of_trial.remove(&trial.id).unwrap_or_default();
+        let phases = mine
+            .into_iter()
+            .filter_map(|id| seen.remove(&id))
+            .map(|(_, phase)| (phase.run.name.clone(), phase))
+            .collect();
+        let one = Ran { trial, phases };
+        if matches!(one.trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
+            all.unfinished.push(one);
+            continue;
+        }
+        // Trials come in the order they began, so the last of them stays.
+        let earlier = all.ran.insert((one.trial.block, one.trial.stack.clone()), one);
+        let failed = |ran: &Ran| matches!(ran.trial.status, TrialStatus::Failed(_));
+        all.failed_before.extend(earlier.filter(failed));
+    }
+    // A trial that began after the trials were read has phases here, and no row.
+    let uncounted = seen.len() + all.unfinished.iter().map(|ran| ran.phases.len()).sum::<usize>();
+    all.uncounted = uncounted as u32;
+    all
 }
 
 /// An error for a file whose design is none: everything is judged by it.

@@ -25,10 +25,27 @@ fn noise_asks_for_more_blocks() {
     scene.noise = 0.4;
     assert_eq!(
         said(&scene),
-        "Not enough data to distinguish ext4 and xfs after 4 blocks: let the study go on (`assay run --resume`)."
+        "Not enough data to distinguish ext4 and xfs after 4 blocks: let the study go on (`assay run STUDY \
+         --resume --output FILE`)."
     );
     scene.planned = 4;
     assert!(said(&scene).ends_with("after 4 blocks: more blocks may decide it (`assay run --extend FILE`)."));
+}
+
+#[test]
+fn of_a_file_that_is_removed_no_command_is_advised() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.97)]);
+    scene.noise = 0.4;
+    for (blocks, planned) in [(4, 12), (4, 4), (2, 12)] {
+        (scene.blocks, scene.planned) = (blocks, planned);
+        let analysis = scene.film().analysis();
+        assert!(analysis.sentence.contains("`assay run "), "{}", analysis.sentence);
+        let said = analysis.without_file().sentence;
+        assert!(
+            said.ends_with(": more blocks may decide it.") && !said.contains('`'),
+            "{said}"
+        );
+    }
 }
 
 #[test]

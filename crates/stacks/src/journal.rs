@@ -11,9 +11,9 @@
 //!
 //! A step's line is on the disk (`fsync`) before the step is taken; a line cut short by a crash belongs to a step that
 //! never was. `made` says which file or directory the step made, by device, inode and birth: the undo removes that one
-//! and no other. The owner holds a `flock` on the file, and so do its tools and instances: a journal that can be locked has no
-//! owner any more. Journals lie in a directory that only their user can write to. Prevents a host that stays dirty
-//! after a kill at any moment, and an undo that follows the word of another user.
+//! and no other. The owner holds a `flock` on the file, and so do its tools and instances: a journal that can be locked
+//! has no owner any more. Journals lie in a directory that only their user can write to. Prevents a host that stays
+//! dirty after a kill at any moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
 use crate::held::Held;

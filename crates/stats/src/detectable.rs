@@ -26,16 +26,21 @@ const POINTS: u32 = 400;
 /// bound the figure never falls as noise grows: in units of the mean's error, the difference found grows no faster than
 /// the margin. At the bound more than 9 of 10 studies find it.
 pub fn detectable(design: &Design, sd: f64) -> f64 {
-    let Some(last) = design.looks().last().copied() else {
-        return f64::INFINITY;
-    };
-    let least = 1.0 + design.margin;
+    let looks = design.looks();
+    looks
+        .last()
+        .map_or(f64::INFINITY, |last| detectable_at(last, design.margin, sd))
+}
+
+/// The same at one look of a design with this margin, for studies that end with it.
+pub fn detectable_at(look: &LookRule, margin: f64, sd: f64) -> f64 {
+    let least = 1.0 + margin;
     if sd <= 0.0 {
         return least;
     }
-    let edge = design.margin.ln_1p();
-    let spreads = spreads(last.n - 1);
-    let found = |difference: f64| power(&last, edge, sd, difference, &spreads) >= POWER;
+    let edge = margin.ln_1p();
+    let spreads = spreads(look.n - 1);
+    let found = |difference: f64| power(look, edge, sd, difference, &spreads) >= POWER;
     crate::normal::solve(found).exp().max(least)
 }
 
@@ -82,6 +87,15 @@ mod tests {
             let found = power(&rule, 0.0, 0.01, difference, &spreads(n - 1));
             assert!((found - 0.9).abs() < 1e-5, "{n}: {found}");
         }
+    }
+
+    #[test]
+    fn a_study_that_ends_with_an_earlier_look_finds_less() {
+        let design = Design::new(12, 4, 0.1);
+        let looks = design.looks();
+        let at: Vec<f64> = looks.iter().map(|look| detectable_at(look, 0.1, 0.05)).collect();
+        assert!(at.is_sorted_by(|early, late| early > late), "{at:?}");
+        assert_eq!(at.last().copied(), Some(detectable(&design, 0.05)));
     }
 
     #[test]

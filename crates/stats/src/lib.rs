@@ -25,7 +25,7 @@ pub use company::{Span, two_populations_in_company};
 pub use contrast::{Phases, contrast};
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
 pub use design::{Design, EXTENSIONS_MAX, LookRule};
-pub use detectable::detectable;
+pub use detectable::{detectable, detectable_at};
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use own_blocks::{BlockRatios, Doubt, Hidden, OwnBlocks, own_blocks};
 pub use populations::{Group, Split, two_populations};

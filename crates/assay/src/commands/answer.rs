@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_percent_sign_stays_with_its_number() {
-        let text = folded(&format!("{} 7 % (read)", "word ".repeat(15)), 2);
-        assert!(text.contains("\n  7 % (read)\n"), "{text}");
+        let text = folded(&format!("{} 17 % (read)", "word ".repeat(15)), 2);
+        assert!(text.contains("\n  17 % (read)\n"), "{text}");
     }
 
     #[test]

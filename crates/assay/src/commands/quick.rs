@@ -3,6 +3,7 @@
 //! What it asks is a study *text*, planned in `quick/planned.rs`; `--print` shows it, to be kept and changed.
 //! Prevents: a first answer that leaves files behind, or takes longer than it said.
 
+mod lines;
 mod planned;
 mod told;
 
@@ -13,11 +14,13 @@ use crate::cli;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::{Context, anyhow, ensure};
+use lines::Line;
 use planned::{Here, Planned};
 use sandbox::Directory;
 use stacks::Journal;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use told::Asked;
 
 pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     ranks::must_be_alone()?;
@@ -35,7 +38,12 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         return answer::print(&planned.text);
     }
     announce(&planned);
-    let kept = flags.output.clone();
+    let asked = Asked {
+        places,
+        no_luns: flags.no_luns,
+        output: flags.output.clone(),
+    };
+    let kept = &asked.output;
     let scratch = Scratch::make().context("a place for the result file")?;
     let output = kept.clone().unwrap_or_else(|| scratch.dir.join("quick.assay"));
     let wanted = Wanted {
@@ -47,7 +55,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         fail_on: Vec::new(),
     };
     let ended = run::study(study, &wanted, &flags.format, None);
-    let told = ended.as_ref().ok().and_then(|()| told::told(&output, kept.is_some()));
+    let told = ended.as_ref().ok().and_then(|()| told::told(&output, &asked));
     drop(scratch);
     ended?;
     say_lines(told.unwrap_or_default());
@@ -121,14 +129,17 @@ fn places(asked: &[PathBuf], no_luns: bool) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn announce(planned: &Planned) {
-    say_lines(planned.announced());
+    say_lines(planned.announced().into_iter().map(Line::Words).collect());
 }
 
-/// Lines under the command's name, each folded by itself.
-fn say_lines(lines: Vec<String>) {
+/// Lines under the command's name, words folded each by themselves.
+fn say_lines(lines: Vec<Line>) {
     let mut name = "quick:";
     for line in lines {
-        say!("{}", wrapped(name, 7, &line));
+        match line {
+            Line::Words(words) => say!("{}", wrapped(name, 7, &words)),
+            Line::Command(words) => say!("{name:<7}{words}"),
+        }
         name = "";
     }
 }

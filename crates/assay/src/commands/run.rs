@@ -126,6 +126,10 @@ pub(crate) fn study(
     });
     match (ran, analysis) {
         (Ok(()), Ok((ledger, analysis))) => {
+            let analysis = match wanted.kept {
+                true => analysis,
+                false => analysis.without_file(),
+            };
             reporting::show(&ledger, &analysis, format, wanted.kept.then_some(&*wanted.output))?;
             verdict(&analysis, &wanted.fail_on)
         }

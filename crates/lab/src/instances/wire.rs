@@ -1,7 +1,7 @@
 //! What the run and the process of another instance say to each other: one line of JSON each.
 //!
-//! Orders go down; each but [`Order::Begin`] and [`Order::Stop`] is answered once. Prevents: two programs that understand a phase
-//! differently (both are this one), and a number that is lost between them.
+//! Orders go down; each but [`Order::Begin`] and [`Order::Stop`] is answered once. Prevents: two programs that
+//! understand a phase differently (both are this one), and a number that is lost between them.
 
 use crate::instances::notices::Places;
 use crate::instances::proof::{self, Proof};

@@ -119,8 +119,8 @@ written! {
             else ", or all schemas if there are fewer");
         /// reads in flight of one scan
         degree: u64 [Scan] = (1, in 1..=1024);
-        /// schemas scanned at the same time, at most `users`. Each worker with a schema to scan reads one at least: with
-        /// more `workers` than this, more are scanned at once
+        /// schemas scanned at the same time, at most `users`. Each worker with a schema to scan reads one at least:
+        /// with more `workers` than this, more are scanned at once
         parallel: u64 [Scan] = (1, in 1..=1024);
         /// the stack that takes the database, another instance of it; `"home"`: where the trial began, over the files
         /// that are there

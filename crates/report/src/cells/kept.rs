@@ -1,7 +1,7 @@
 //! What became of all that was acknowledged when the power was cut or the engine killed.
 //!
-//! Takes all runs of a stack in a phase, also those that failed or whose trial did not end; gives a [`Kept`]. Prevents: an answer about durability
-//! that gives the seconds of the test.
+//! Takes all runs of a stack in a phase, also those that failed or whose trial did not end; gives a [`Kept`]. Prevents:
+//! an answer about durability that gives the seconds of the test.
 
 use crate::history::{Book, PhaseHead, Seen};
 use crate::phase_kind::{EndedBy, kind_row};

@@ -7,6 +7,7 @@ pub(crate) mod alike;
 pub(crate) mod basis;
 pub(crate) mod changes;
 pub(crate) mod contrasts;
+mod detectable;
 pub(crate) mod drops;
 pub(crate) mod machine_noise;
 pub(crate) mod not_tested;

@@ -161,8 +161,8 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "trials that failed, and that `--resume` ran again",
             threshold: "none",
             beyond: "",
-            why: "only the last try is in the figures; what an earlier one lost counts as data loss all the same, also if \
-                  it was interrupted",
+            why: "only the last try is in the figures; what an earlier one lost counts as data loss all the same, also \
+                  if it was interrupted",
         }),
         traps: &["a_loss_in_a_trial_that_was_run_again_stays_a_loss"],
     },

@@ -401,8 +401,9 @@ impl<'a> Group<'a> {
 /// What to do when nothing is decided.
 pub(super) fn more(analysis: &Analysis) -> &'static str {
     match analysis.go_on {
-        GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
         GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
+        _ if !analysis.is_file_kept => "more blocks may decide it",
+        GoOn::Continue(_) => "let the study go on (`assay run STUDY --resume --output FILE`)",
         GoOn::Stop(_) if analysis.study.may_be_extended() => "more blocks may decide it (`assay run --extend FILE`)",
         GoOn::Stop(_) => "all extensions are used. Run a study with longer phases, and report both",
     }

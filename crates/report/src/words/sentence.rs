@@ -5,7 +5,7 @@
 
 use super::advice::{Group, more};
 use super::claims::Clause;
-use crate::analysis::{Analysis, GoOn, StopReason};
+use crate::analysis::Analysis;
 use crate::check::Status;
 use crate::format::listed;
 use crate::grouped::{distinct, grouped};
@@ -125,13 +125,11 @@ fn nothing_ranked(analysis: &Analysis) -> String {
 /// Before the first look.
 fn no_look(analysis: &Analysis) -> String {
     let study = &analysis.study;
-    let tail = match analysis.go_on {
-        GoOn::Stop(StopReason::TooManyDropped) => "Too many blocks had to be dropped",
-        _ => "Let the study go on (`assay run --resume`)",
-    };
     format!(
-        "Not enough data yet: {} of {} planned blocks count, and no look at the data was due. {tail}",
-        study.blocks_valid, study.blocks_planned
+        "Not enough data yet: {} of {} planned blocks count, and no look at the data was due: {}",
+        study.blocks_valid,
+        study.blocks_planned,
+        more(analysis)
     )
 }
 
