@@ -63,8 +63,8 @@ impl Server {
         self.address
     }
 
-    /// Where the page is, the token in it. Where all addresses are listened on, by loopback: that of all addresses leads
-    /// nowhere from another host.
+    /// Where the page is, the token in it. Where all addresses are listened on, by loopback: that of all addresses
+    /// leads nowhere from another host.
     pub fn url(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

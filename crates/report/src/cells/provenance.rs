@@ -495,13 +495,12 @@ mod tests {
             Some(Status::Invalid)
         );
         let unseen = of(direction(Origin::Unknown, TemporaryFiles::Light), none);
-        assert!(
-            unseen
-                .objection(MayServe::Devices)
-                .is_some_and(|why| why.contains("no device is visible"))
-        );
+        for may in [MayServe::Devices, MayServe::Caches] {
+            let why = unseen.objection(may).expect("nobody knows what served it");
+            assert!(why.contains("no device is visible"), "{why}");
+        }
         assert_eq!(
-            unseen.doubt(MayServe::Caches),
+            unseen.doubt(MayServe::Anything),
             None,
             "ranked with its memory, wherever that is"
         );

@@ -1,7 +1,7 @@
 //! The difference that studies such as this one find, by the scatter that it had.
 //!
-//! Takes the analysis, gives a ratio for each comparison. Prevents: the width of an interval read as the difference that
-//! a study would have found, though half of such studies miss it.
+//! Takes the analysis, gives a ratio for each comparison. Prevents: the width of an interval read as the difference
+//! that a study would have found, though half of such studies miss it.
 
 use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::ranking::verdicts::Verdict;
