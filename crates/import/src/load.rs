@@ -14,7 +14,8 @@ pub fn of_one_load<'f>(cells: impl IntoIterator<Item = (&'f str, &'f str)>) -> R
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     for (title, cell) in cells {
         match known.insert(title, cell) {
-            Some(old) if old != cell => {
+            // `--where` takes either.
+            Some(old) if !old.eq_ignore_ascii_case(cell) => {
                 return Err(ImportError::Unlike {
                     title: title.into(),
                     cells: [old.into(), cell.into()],

@@ -76,8 +76,11 @@ const SESSIONS: &str = "SESSIONS";
 impl Tables {
     /// True when rates of `awr_info` are set beside others.
     pub(crate) fn has_marked_bars(&self) -> bool {
-        let marked = |report: &Report| report.figure("physical_reads").is_some_and(|f| f.comparable.is_some());
-        self.reports.iter().any(marked)
+        let marked = |report: &Report, name: &str| report.figure(name).is_some_and(|f| f.comparable.is_some());
+        let rates = ["physical_reads", "physical_writes"];
+        self.reports
+            .iter()
+            .any(|report| rates.iter().any(|name| marked(report, name)))
     }
 
     /// The wait of a row that shows reads of several blocks.

@@ -322,6 +322,10 @@ fn row_of(figure: &import::Figure) -> String {
 const NAME_COLUMNS: usize = 32;
 
 fn as_json(texts: &[Text]) -> serde_json::Value {
+    let facts = |facts: &[import::Fact]| -> Vec<serde_json::Value> {
+        let one = |fact: &import::Fact| json!({ "name": fact.name, "value": fact.value, "line": fact.line });
+        facts.iter().map(one).collect()
+    };
     let one = |text: &Text| {
         let imported = &text.imported;
         json!({
@@ -329,10 +333,10 @@ fn as_json(texts: &[Text]) -> serde_json::Value {
             "sha256": text.sha256,
             "format": imported.format.word(),
             "layout": imported.layout,
-            "facts": imported.facts.iter()
-                .map(|f| json!({ "name": f.name, "value": f.value, "line": f.line })).collect::<Vec<_>>(),
+            "facts": facts(&imported.facts),
             "reports": imported.reports.iter().map(|report| json!({
                 "label": report.label,
+                "load": facts(&report.load),
                 "figures": report.figures.iter().map(|f| json!({
                     "name": f.name, "value": f.value, "text": f.text, "unit": f.unit, "line": f.line,
                     "quantity": f.comparable.map(|c| c.quantity.name()),
