@@ -4,7 +4,7 @@
 //! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
 //! stamp (service or response) left unsaid.
 
-use crate::distribution::Said;
+use crate::distribution::{Said, p99_with_unsent};
 use crate::figures::{Figure, over};
 use crate::format::percent;
 use crate::history::Seen;
@@ -114,12 +114,6 @@ pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
 
 /// From this share on of what fell due, a p99 without what was never sent says nothing.
 const UNSENT_MAX: f64 = 0.01;
-
-/// p99 of what fell due, ns, where what was never sent takes longer than all that ended; `None`: it is more than 1 %.
-pub(crate) fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
-    let quantile = 0.99 * (1.0 + unsent / ended.len() as f64);
-    (quantile <= 1.0).then(|| ended.value_at_quantile(quantile) as f64)
-}
 
 /// Why phases whose figure is a p99 are not ranked on a stack: too much of what fell due was never sent.
 pub(crate) fn unsent_objection(seen: &[&Seen]) -> Option<String> {
