@@ -23,6 +23,7 @@ mod hosts;
 mod instances;
 mod invalid;
 mod kept;
+mod not_tested;
 mod own_blocks;
 mod places;
 mod sentences;
