@@ -44,6 +44,12 @@ pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
     Ok(whole)
 }
 
+/// p99 of what fell due, ns, where what was never sent takes longer than all that ended; `None`: it is more than 1 %.
+pub fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
+    let quantile = 0.99 * (1.0 + unsent / ended.len() as f64);
+    (quantile <= 1.0).then(|| ended.value_at_quantile(quantile) as f64)
+}
+
 /// Adds a distribution of a class to the sum of others; the first becomes the sum.
 ///
 /// # Errors

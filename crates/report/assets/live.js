@@ -103,7 +103,9 @@
     return !(shown.over === "true" && now.dataset.version === version);
   };
 
-  // The watcher may be gone, or the machine busy: the page says so, stays as it is, and asks on.
+  // The watcher may be gone, or the machine busy: the page says so, stays as it is, and asks on for ten minutes. Not
+  // longer: whoever gets the port after the watcher would be asked, and believed.
+  const FAILURES_MAX = 36;
   const lost = () => {
     const now = get("now");
     if (!now || now.querySelector(".lost")) return;
@@ -119,8 +121,8 @@
     let goOn = true;
     try { goOn = await look(); failures = 0; delete root.dataset.lost; } catch { failures += 1; }
     if (failures >= 3) lost();
-    if (goOn) again();
-    else root.dataset.over = "true";
+    if (goOn && failures < FAILURES_MAX) again();
+    else if (!goOn) root.dataset.over = "true";
   }, EACH_MS * Math.min(failures + 1, 10));
 
   remember(document);

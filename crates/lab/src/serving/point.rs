@@ -9,7 +9,7 @@ use crate::host::observed::Host;
 use crate::surroundings::Seen;
 use anyhow::Context;
 use files::{FilesError, Point};
-use ledger::{LoadPoint, Measure};
+use ledger::{LoadPoint, Measure, p99_with_unsent};
 use plan::{Limit, LimitOf, Rate, Serving};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -127,14 +127,8 @@ fn response_ns(outcome: &Outcome, limit: Limit) -> f64 {
     }
     match limit.of {
         LimitOf::Mean => all.mean(),
-        LimitOf::P99 => {
-            // What was never sent took longer than all that ended.
-            let quantile = 0.99 * (1.0 + outcome.unsent as f64 / all.len().max(1) as f64);
-            match quantile <= 1.0 {
-                true => all.value_at_quantile(quantile) as f64,
-                false => f64::INFINITY,
-            }
-        }
+        // Unknown, it is longer than all that ended.
+        LimitOf::P99 => p99_with_unsent(&all, outcome.unsent as f64).unwrap_or(f64::INFINITY),
     }
 }
 

@@ -4,12 +4,12 @@
 //! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
 //! stamp (service or response) left unsaid.
 
-use crate::distribution::{Said, p99_with_unsent};
+use crate::distribution::Said;
 use crate::figures::{Figure, over};
 use crate::format::percent;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{LedgerError, Measure, Stamp, add_histogram};
+use ledger::{LedgerError, Measure, Stamp, add_histogram, p99_with_unsent};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;

@@ -3,10 +3,9 @@
 //! Takes the rows of a phase of file serving, gives a [`Ramp`]. Prevents: a load that was asked for and not done, and
 //! "the limit" of a ramp that never reached one.
 
-use crate::distribution::p99_with_unsent;
 use crate::figures::over;
 use hdrhistogram::Histogram;
-use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, add_histogram, decode_histogram};
+use ledger::{FileServing, LedgerError, LimitOf, LoadPoint, Stamp, add_histogram, decode_histogram, p99_with_unsent};
 
 /// What one run's ramp came to.
 #[derive(Clone, Debug, PartialEq)]

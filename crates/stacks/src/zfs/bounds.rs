@@ -1,8 +1,7 @@
 //! What a stack asks of the machine's cache and read-ahead, which belong to the kernel's module.
 //!
 //! A bound that a stack sets is written down before, with what was there. Prevents: a machine whose ARC stays small
-//! after a run, a bound that the module ignores, and two runs that each put back
-//! what the other one set.
+//! after a run, a bound that the module ignores, and two runs that each put back what the other one set.
 
 use super::{counts, module};
 use crate::clean::others_with;
@@ -15,7 +14,7 @@ use std::path::Path;
 
 /// Sets what the stack asks of the machine's cache and read-ahead; journalled before.
 pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
-    claim(journal, Path::new(module::MODULE))?;
+    claim(journal)?;
     let in_force = |name: &str| counts::entry(&module::table(), name);
     // First the minimum: a maximum below it would be ignored. The module's own is up to a thirty-second of the memory.
     let mut wanted = vec![
@@ -61,10 +60,11 @@ pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
     }
 }
 
-/// Of two runs, who comes second would hold the bounds of the first for the machine's own.
-fn claim(journal: &Journal, module: &Path) -> Result<(), StackError> {
-    let act = "set the bounds of";
-    let taken = |why: String, cure: &str| StackError::path(act, module, io::Error::other(why), cure);
+/// Of two runs, who comes second would hold the bounds of the first for the machine's own. The lock is on the directory
+/// of the journals: any user can open the module's, and a lock of theirs would keep us out.
+fn claim(journal: &Journal) -> Result<(), StackError> {
+    let module = Path::new(module::MODULE);
+    let taken = |why: String, cure: &str| StackError::path("set the bounds of", module, io::Error::other(why), cure);
     let others = others_with(journal, |undo| matches!(undo, Undo::RestoreSetting { .. }))?;
     if let Some(dead) = others.iter().find(|one| !one.live) {
         let why = format!("the run {} has set them and not set them back", dead.run_id);
@@ -74,10 +74,11 @@ fn claim(journal: &Journal, module: &Path) -> Result<(), StackError> {
     if let Some(live) = others.first() {
         return Err(taken(format!("the run {} has set them", live.run_id), cure));
     }
-    match journal.run().is_alone_with(module) {
+    let state_dir = journal.path().parent().unwrap_or(Path::new("/"));
+    match journal.run().is_alone_with(state_dir) {
         Ok(true) => Ok(()),
         Ok(false) => Err(taken("another run has set them".to_owned(), cure)),
-        Err(e) => Err(StackError::path(act, module, e, "load the module")),
+        Err(e) => Err(StackError::path("lock", state_dir, e, "name another ASSAY_STATE_DIR")),
     }
 }
 
@@ -87,32 +88,25 @@ mod tests {
 
     #[test]
     fn only_one_run_sets_the_bounds_and_none_after_a_dead_one() {
-        let (state, module) = (
-            tempfile::tempdir().expect("a directory"),
-            tempfile::tempdir().expect("a directory"),
-        );
+        let state = tempfile::tempdir().expect("a directory");
         let create = |run: &str| Journal::create(state.path(), run).expect("a journal");
         let (mut first, second) = (create("first"), create("second"));
-        claim(&first, module.path()).expect("nobody has it");
-        claim(&first, module.path()).expect("it has it already");
-        let refused = claim(&second, module.path())
-            .expect_err("the first one has it")
-            .to_string();
+        claim(&first).expect("nobody has it");
+        claim(&first).expect("it has it already");
+        let refused = claim(&second).expect_err("the first one has it").to_string();
         assert!(
             refused.contains("another run") && refused.contains("wait until"),
             "{refused}"
         );
 
-        let file = module.path().join("zfs_arc_max, which is not there");
+        let file = state.path().join("zfs_arc_max, which is not there");
         let undo = Undo::RestoreSetting {
             file,
             first: None,
             value: "0".to_owned(),
         };
         first.before(undo).expect("journalled");
-        let refused = claim(&second, module.path())
-            .expect_err("the first one has set it")
-            .to_string();
+        let refused = claim(&second).expect_err("the first one has set it").to_string();
         assert!(refused.contains("the run first has set them"), "{refused}");
 
         // As after a kill: the journal is there, and nobody holds it.
@@ -121,11 +115,9 @@ mod tests {
         assert!(first.undo_all().is_empty());
         drop(first);
         std::fs::rename(&kept, &journal).expect("named");
-        let refused = claim(&second, module.path())
-            .expect_err("it was not set back")
-            .to_string();
+        let refused = claim(&second).expect_err("it was not set back").to_string();
         assert!(refused.contains("assay clean"), "{refused}");
         std::fs::remove_file(&journal).expect("removed");
-        claim(&second, module.path()).expect("nobody has it");
+        claim(&second).expect("nobody has it");
     }
 }
