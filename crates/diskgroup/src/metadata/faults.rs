@@ -80,8 +80,10 @@ impl<P: Port> Core<P> {
                     stale.insert((number, extent, pointer.disk));
                 }
             }
-            if !file.leaves[(extent / LEAF_EXTENTS) as usize].dirty {
-                leaves.insert((number, extent / LEAF_EXTENTS));
+            match file.leaves[(extent / LEAF_EXTENTS) as usize].dirty {
+                // Growing that failed has made its region dirty, and published none of it: who asks would wait for ever.
+                true => self.publish(number, extent),
+                false => drop(leaves.insert((number, extent / LEAF_EXTENTS))),
             }
         }
         if !Planted::StaleMarkLeftOut.on() {

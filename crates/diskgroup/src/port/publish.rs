@@ -114,6 +114,10 @@ impl<P: Port> Core<P> {
             self.publish(number, extent);
         }
         self.board.set_map(map);
+        if grown {
+            // What is published from here on is in the larger map alone: a port with the old one would wait for ever.
+            self.board.advance();
+        }
     }
 
     /// Publishes the extents of one leaf.
