@@ -94,7 +94,7 @@ pub enum Cause {
     /// A rank was not heard.
     #[error(
         "rank {rank} was not heard for {seconds} s\n  look at its host and at the network between the hosts, and go \
-         on with `assay run --resume`"
+         on with the same command and `--resume`"
     )]
     Silent {
         /// Which one.
@@ -105,7 +105,7 @@ pub enum Cause {
     /// A call of MPI does not come back.
     #[error(
         "MPI did not answer rank {rank} for {seconds} s\n  look at the network between the hosts, and go on with \
-         `assay run --resume`"
+         the same command and `--resume`"
     )]
     Stuck {
         /// Whose call.

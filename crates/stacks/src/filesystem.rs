@@ -8,14 +8,18 @@ use crate::device;
 use crate::error::StackError;
 use crate::host::mounts;
 use crate::run::Run;
-use crate::tool::{self, Tool, argument};
+use crate::tool::{self, Output, Tool, argument};
 use plan::{Btrfs, BtrfsProfile, FileSystemKind, StackKind};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A large disk takes its time when nothing is put off.
 const MKFS_LIMIT: Duration = Duration::from_secs(3600);
+/// What mkfs.btrfs says where the file below a loop device, be it another's, lies on a server that has gone.
+const NOT_LOOKED_AT: &str = "Transport endpoint is not connected";
+/// Longest wait until such a loop device is gone.
+const LOOKED_AT_WITHIN: Duration = Duration::from_secs(60);
 
 /// What is to be made, for one set of devices.
 pub(crate) struct Recipe {
@@ -104,7 +108,7 @@ fn btrfs_options(devices: &[PathBuf], asked: &Btrfs) -> Vec<String> {
 impl Recipe {
     /// Makes the file system, on devices that the run may write to.
     pub(crate) fn make(&mut self, run: &Run) -> Result<(), StackError> {
-        let output = self.mkfs.run(Some(run))?;
+        let output = self.made(run)?;
         let program = self.mkfs.line().split(' ').next().unwrap_or_default().to_owned();
         self.facts.push(("mkfs".to_owned(), self.mkfs.line()));
         self.facts.push(("mkfs version".to_owned(), tool::version(&program)));
@@ -113,6 +117,22 @@ impl Recipe {
         self.facts
             .push(("mkfs said".to_owned(), said.collect::<Vec<_>>().join("\n")));
         Ok(())
+    }
+
+    /// mkfs.btrfs looks at the files below all loop devices, those of other runs too. Where one lies on a server that
+    /// has gone, as in a power cut, it fails: then it is tried again.
+    fn made(&self, run: &Run) -> Result<Output, StackError> {
+        let began = Instant::now();
+        loop {
+            match self.mkfs.run(Some(run)) {
+                Err(StackError::Tool { said, .. })
+                    if self.kind == "btrfs" && said.contains(NOT_LOOKED_AT) && began.elapsed() < LOOKED_AT_WITHIN =>
+                {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Mounts it and adds what the kernel says.

@@ -421,8 +421,8 @@ impl Journal {
             }
             match Directory::open(dir) {
                 Ok(now) if now.identity().is(identity) => {}
-                // A mount point of the run's shows what is mounted on it.
-                Ok(_) if crate::host::mounts::at(dir)?.is_some() => {}
+                // A mount point of the run's shows what is mounted on it. Where that was forced down, each look fails.
+                Ok(_) | Err(_) if crate::host::mounts::at(dir)?.is_some() => {}
                 Ok(_) => return Err(SandboxError::Replaced { path: dir.clone() }.into()),
                 Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {}
                 Err(e) => return Err(e.into()),

@@ -7,14 +7,18 @@
 use super::error::SqliteError;
 use super::volume::layout::{DATA_AT, Role};
 use super::volume::{READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use targets::{Access, OpenSpec, Port, TargetError};
 
 /// Requests in flight of the port that writes.
 const WRITER_DEPTH: usize = 32;
 /// Memory of it: a buffer of 128 KiB for each.
 const WRITER_MEMORY: u64 = 4 << 20;
+
+/// Longest wait for a lock of a process that has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a port is opened: on these files, with so much memory and depth.
 pub type Open<'a, P> = dyn Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError> + 'a;
@@ -44,7 +48,14 @@ impl DirectFiles {
             .truncate(false)
             .open(path);
         let lock = lock.map_err(|e| failed("open", e, "check the directory and its rights"))?;
-        lock.try_lock().map_err(|e| {
+        let began = Instant::now();
+        // A process that was killed is gone a moment before its lock is, while others look at its files in /proc.
+        let mut taken = lock.try_lock();
+        while matches!(taken, Err(TryLockError::WouldBlock)) && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(20));
+            taken = lock.try_lock();
+        }
+        taken.map_err(|e| {
             failed(
                 "claim",
                 e.into(),

@@ -401,7 +401,7 @@ pub(crate) fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Err
     // What failed with it is but its echo.
     if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
         let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; \
-            go on with `assay run --resume`";
+            go on with the same command and `--resume`";
         return error.context(format!("{lost}\n  {cure}"));
     }
     if error

@@ -11,7 +11,7 @@ pub(super) enum InstanceError {
     /// Its process ended without an answer.
     #[error(
         "instance {number} was lost: {ended}; {words}\n  look for what ended the process (dmesg, a limit of memory), \
-         and go on with `assay run --resume`"
+         and go on with the same command and `--resume`"
     )]
     Lost {
         number: u32,
@@ -22,7 +22,8 @@ pub(super) enum InstanceError {
     /// Its process is there and does nothing: it is stopped, or gets no processor.
     #[error(
         "instance {number} gave no sign of life for {seconds} s and was ended; {words}\n  look for what stopped the \
-         process (a signal, a debugger, a frozen control group, no free processor), and go on with `assay run --resume`"
+         process (a signal, a debugger, a frozen control group, no free processor), and go on with the same command \
+         and `--resume`"
     )]
     Silent { number: u32, seconds: u64, words: String },
     /// What it sent is no answer.

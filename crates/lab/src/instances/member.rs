@@ -508,7 +508,7 @@ mod tests {
     fn who_is_silent_for_too_long_is_ended_and_who_gives_signs_of_life_is_waited_for() {
         let error = error("read order; echo why >&2; kill -STOP $$", Duration::from_millis(300));
         assert!(error.contains("no sign of life"), "{error}");
-        assert!(error.ends_with("go on with `assay run --resume`"), "{error}");
+        assert!(error.ends_with("go on with the same command and `--resume`"), "{error}");
         let script = "read order; for n in 1 2 3 4 5; do echo '\"Alive\"'; sleep 0.1; done; \
                       echo '{\"Answered\":[1,\"Opened\"]}'; read order";
         let mut slow = member(script, LONG);

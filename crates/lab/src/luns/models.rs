@@ -145,7 +145,7 @@ impl ModelledSet<'_> {
         anyhow::ensure!(
             plays == asked,
             "LUN set `{}`: the model runs {}, and the study has it run {}\n  \
-             go on with `assay run --resume`, and report it if it happens again",
+             go on with the same command and `--resume`, and report it if it happens again",
             self.set,
             pace_words(plays),
             pace_words(asked)

@@ -187,7 +187,8 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Re
     let lost = sql.condition().lost;
     anyhow::ensure!(
         lost.is_none(),
-        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with the same command and \
+         `--resume`",
         stand.name,
         lost.unwrap_or_default()
     );

@@ -6,4 +6,5 @@
 pub(crate) mod cgroup;
 pub(crate) mod modules;
 pub(crate) mod mounts;
+pub(crate) mod namespace;
 pub(crate) mod process;

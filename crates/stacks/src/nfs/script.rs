@@ -3,30 +3,20 @@
 //! Each server has its own end after a beginning that all share. Prevents: mounts of others that stay mounted as long
 //! as a server lives, a port mapper that the host sees, and a host's configuration that changes a study.
 
+use crate::host::namespace::LET_GO;
+
 /// Lets go of the mounts of others; raises `lo`; hides /run; starts the port mapper. Arguments: the server's directory,
 /// the export, the port mapper's program; the rest is for the end.
 ///
-/// What lies in /run of ours is bound back. Mount points come escaped in octal. All are in sessions of their own:
-/// Ctrl-C is for the run, which still needs them to take its files away.
+/// What lies in /run of ours is bound back. All are in sessions of their own: Ctrl-C is for the run, which still needs
+/// them to take its files away.
 const BEGINNING: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 dir=$1 export=$2 mapper=$3
 shift 3
 exec 8<"$dir" 9<"$export"
-mounts=$(cat /proc/self/mountinfo)
-while read -r _ _ _ _ place _; do
-  place=$(printf %b "$place")
-  case "$place" in
-    /|/usr|/usr/*|/lib*|/bin|/sbin|/etc|/etc/*|/proc|/proc/*|/sys|/sys/*|/run|/var|/tmp) continue ;;
-    /dev|/dev/pts|/dev/shm|/dev/mqueue|/dev/hugepages) continue ;;
-  esac
-  case "$dir/" in "$place"/*) continue ;; esac
-  case "$export/" in "$place"/*) continue ;; esac
-  umount -c -l -n "$place" 2>/dev/null || true
-done <<MOUNTS
-$mounts
-MOUNTS
+let_go "$dir" "$export"
 ip link set lo up
 run=$(readlink -m /run)
 back() {
@@ -75,10 +65,10 @@ setsid "$2" -F -s "$dir" -p "$5" </dev/null >>started.log 2>&1 &
 
 /// The whole for nfs-ganesha.
 pub(super) fn of_ganesha() -> String {
-    format!("{BEGINNING}{GANESHA}")
+    format!("{LET_GO}{BEGINNING}{GANESHA}")
 }
 
 /// The whole for the kernel's server.
 pub(super) fn of_kernel() -> String {
-    format!("{BEGINNING}{KERNEL}")
+    format!("{LET_GO}{BEGINNING}{KERNEL}")
 }

@@ -9,6 +9,7 @@
 use super::commands::Commands;
 use super::ways::Programs;
 use crate::error::StackError;
+use crate::host::namespace::LET_GO;
 use crate::host::process::{self, Who};
 use crate::run::Run;
 use crate::tool::{Tool, argument};
@@ -29,7 +30,7 @@ const WORDS: &str = "zfs-fuse.log";
 /// How much of that is quoted.
 const QUOTED_LINES: usize = 4;
 
-/// In the new namespace: hides the directories where the daemon keeps its state and its configuration, but not what
+/// In the new namespace: lets go of the mounts of others; hides the directories where the daemon keeps its state and its configuration, but not what
 /// lies in them of ours; then makes a root in memory, with everything of the system's root in it but the counters of
 /// another daemon, and goes on there. Arguments: the script that goes on, its directory, the directory of programs and
 /// libraries, the command.
@@ -43,6 +44,7 @@ PATH=$PATH:/usr/sbin:/sbin
 onwards=$1 dir=$2 programs=$3
 shift 3
 exec 8<"$dir" 9<"$programs"
+let_go "$dir" "$programs"
 back() {
   case "$2/" in "$1"/*) mkdir -p "$2"; mount --no-canonicalize --rbind "/proc/self/fd/$3" "$2" ;; esac
 }
@@ -105,7 +107,7 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run
         "--",
         "sh",
         "-c",
-        SCRIPT,
+        &format!("{LET_GO}{SCRIPT}"),
         "start-zfs-fuse",
         ONWARDS,
     ]

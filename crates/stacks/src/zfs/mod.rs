@@ -4,6 +4,7 @@
 //! Takes the stack's properties and LUNs, gives a [`Built`] with a mount for the data and one for the redo log. One
 //! story for both ways. Prevents: a way that is tested and another that is only like it.
 
+mod awake;
 mod bounds;
 pub(crate) mod cleared;
 pub(crate) mod commands;

@@ -3,6 +3,7 @@
 //! One story for both ways; what differs is who runs the pool ([`daemon`], [`module`]). Prevents: a way that is tested
 //! and another that is only like it.
 
+use super::awake::Awake;
 use super::commands::{self, Commands, DatasetPlan, PoolPlan};
 use super::counts::{self, ArcCounted, PoolCounted};
 use super::ways::Programs;
@@ -37,6 +38,7 @@ pub struct MountedPool {
     pub(super) datasets: Vec<DatasetPlan>,
     /// Tells one sync from the other.
     syncs: Arc<AtomicU64>,
+    awake: Arc<Awake>,
 }
 
 /// The data's pool, and the redo log's where it has LUNs of its own.
@@ -91,6 +93,7 @@ impl MountedPool {
             pools,
             datasets,
             syncs: Arc::new(AtomicU64::new(0)),
+            awake: Awake::new(),
         }
     }
 
@@ -153,6 +156,10 @@ impl MountedPool {
                 return Err(StackError::path("look for the mount at", place, missing, cure));
             }
         }
+        if self.way == ZfsWay::Fuse {
+            self.awake
+                .keep(self.datasets.iter().map(|dataset| dataset.place.clone()).collect());
+        }
         Ok(())
     }
 
@@ -167,8 +174,8 @@ impl MountedPool {
                 status: "ended".to_owned(),
                 exited: false,
                 said: daemon::last_words(&self.dir).unwrap_or_else(|| "it said nothing".to_owned()),
-                cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with `assay run \
-                    --resume`"
+                cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with the \
+                    same command and `--resume`"
                     .to_owned(),
             }),
         }

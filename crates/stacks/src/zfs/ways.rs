@@ -16,7 +16,7 @@ pub(crate) const UNPACKED: &str = "ASSAY_ZFS_FUSE";
 const OF_FUSE: &[u8] = b"zfs-fuse daemon";
 const DAEMON: &str = "zfs-fuse";
 /// What the private namespace of a daemon is made and entered with.
-const NAMESPACE_TOOLS: [&str; 4] = ["unshare", "nsenter", "mount", "chroot"];
+const NAMESPACE_TOOLS: [&str; 5] = ["unshare", "nsenter", "mount", "umount", "chroot"];
 
 /// One way, and whether it can be gone here.
 #[derive(Clone, Debug, PartialEq, Eq)]
