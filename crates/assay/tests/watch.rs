@@ -10,8 +10,10 @@ use ledger::Ledger;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 const CHECKS: &str = include_str!("../../report/tests/page_checks.js");
@@ -236,6 +238,62 @@ fn a_killed_run_is_shown_as_stopped_and_the_watcher_goes() {
         bench.left_behind(&["study.toml", "study.assay"]),
         Vec::<std::path::PathBuf>::new()
     );
+}
+
+/// Answers every request with a page of its own, and counts them.
+fn answer_in_its_place(listener: &TcpListener, asked: &AtomicUsize, is_over: &AtomicBool) {
+    let page = "<section id=now data-version=9 data-sender=00 data-over=true>FORGED</section>";
+    listener.set_nonblocking(true).expect("set");
+    let began = Instant::now();
+    while !is_over.load(Relaxed) && began.elapsed() < PATIENCE {
+        let Ok((mut stream, _)) = listener.accept() else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        stream.set_nonblocking(false).expect("set");
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}",
+            page.len()
+        );
+        let _ = stream.write_all(answer.as_bytes());
+        asked.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn a_page_does_not_believe_who_has_the_port_after_its_watcher() {
+    let Some(mut browser) = browser() else { return };
+    let bench = Bench::new();
+    bench.write("study.toml", &study(12));
+    let running = held(&bench, 4);
+    let watcher = Watcher::start(&bench, &["study.assay"]);
+    browser.open_address(&watcher.url, 1280, 900);
+    let address = watcher.parts().0.to_string();
+    watcher.end(Some(Signal::KILL));
+    let listener = TcpListener::bind(address).expect("the port is free again");
+    let (asked, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let now = std::thread::scope(|scope| {
+        scope.spawn(|| answer_in_its_place(&listener, &asked, &is_over));
+        let began = Instant::now();
+        let mut now = String::new();
+        let is_lost = "document.documentElement.dataset.lost === 'true'";
+        while now.is_empty() && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(100));
+            if asked.load(Relaxed) > 0 && browser.evaluate(is_lost) == json!(true) {
+                now = browser
+                    .evaluate("document.getElementById('now').textContent")
+                    .to_string();
+            }
+        }
+        is_over.store(true, Relaxed);
+        now
+    });
+    assert!(now.contains("does not answer") && now.contains("RUNNING"), "{now}");
+    assert!(!now.contains("FORGED"), "{now}");
+    running.signal(Signal::KILL);
+    running.wait();
 }
 
 #[test]

@@ -74,10 +74,14 @@
     scrollTo({ top, behavior: "instant" });
   };
 
+  // Another program may have the port after the watcher. It does not know the mark that the watcher put into this page.
+  const sender = get("now").dataset.sender;
   const ask = async (address) => {
     const answer = await fetch(address, { cache: "no-store" });
     if (!answer.ok) throw new Error("refused");
-    return parse(await answer.text());
+    const page = parse(await answer.text());
+    if (page.getElementById("now")?.dataset.sender !== sender) throw new Error("not the watcher");
+    return page;
   };
 
   let version = get("now").dataset.version;
@@ -103,8 +107,7 @@
     return !(shown.over === "true" && now.dataset.version === version);
   };
 
-  // The watcher may be gone, or the machine busy: the page says so, stays as it is, and asks on for ten minutes. Not
-  // longer: whoever gets the port after the watcher would be asked, and believed.
+  // The watcher may be gone, or the machine busy: the page says so, stays as it is, and asks on for ten minutes.
   const FAILURES_MAX = 36;
   const lost = () => {
     const now = get("now");

@@ -93,7 +93,7 @@ pub use ranking::temporary::{
 };
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
-pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};
+pub use render::{Edition, LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};
 pub use simulated::Simulated;
 pub use sizing::{Amount, Load, SizedStack, Sizing};
 pub use spent::timeline::TimePart;
@@ -134,8 +134,8 @@ pub fn html(ledger: &ledger::Ledger, analysis: &Analysis) -> Result<String, Repo
     Ok(render::html(&sections::document(analysis, Some(&file))))
 }
 
-/// The report as a live page: the same, with how far the study is above it, and a script that asks for more. `version`
-/// is that of the figures: what [`live_now`] says when they are the same.
+/// The report as a live page: the same, with how far the study is above it, and a script that asks for more. It
+/// has the same [`Edition`] as [`live_now`] when their figures are the same.
 ///
 /// # Errors
 /// [`ReportError`], as [`html`].
@@ -143,16 +143,16 @@ pub fn live_page(
     ledger: &ledger::Ledger,
     analysis: &Analysis,
     (now, moment): (&Now, Moment),
-    version: u64,
+    edition: Edition<'_>,
 ) -> Result<LivePage, ReportError> {
     let file = sections::FromFile::read(ledger, analysis)?;
     let document = sections::live(analysis, &file);
-    Ok(render::live_page(&document, &sections::live_head(now, moment), version))
+    Ok(render::live_page(&document, &sections::live_head(now, moment), edition))
 }
 
 /// How far the study is, as the part of a live page that shows it; what that page asks for again and again.
-pub fn live_now(now: &Now, moment: Moment, version: u64) -> String {
-    render::live_now(&sections::live_head(now, moment), version)
+pub fn live_now(now: &Now, moment: Moment, edition: Edition<'_>) -> String {
+    render::live_now(&sections::live_head(now, moment), edition)
 }
 
 /// A page in the place of a live one that cannot be made: it says why.

@@ -9,13 +9,13 @@ use crate::printed::{self, Holds, say};
 use anyhow::Context;
 use lab::signals;
 use ledger::Ledger;
-use report::{Analysis, Moment, Now};
+use report::{Analysis, Edition, Moment, Now};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use watch::{Answer, Asked, Server, Site};
+use watch::{Answer, Asked, Server, Site, Token};
 
 /// The file is looked at so often at most.
 const LOOK_EACH: Duration = Duration::from_secs(1);
@@ -95,6 +95,8 @@ struct Watched {
 /// What was last made of the file.
 struct Seen {
     looked: Instant,
+    /// In every answer, and never asked for: only this watcher and its pages know it.
+    sender: Token,
     /// As the file was when [`now`](Seen::now) was read.
     stamp: Option<Stamp>,
     now: Now,
@@ -139,6 +141,7 @@ impl Watched {
             stay,
             seen: Mutex::new(Seen {
                 looked: made,
+                sender: Token::draw().context("draw the mark of the page")?,
                 stamp: None,
                 is_written: Ledger::is_being_written(file)?,
                 figures: Figures {
@@ -187,9 +190,18 @@ impl Seen {
         figures.version == 0 || (figures.of != self.now.recorded() && rested)
     }
 
-    /// The version of the figures that a page asked for now would have.
-    fn version(&self) -> u64 {
-        self.figures.version + u64::from(self.is_due())
+    /// What a page has whose figures have this version.
+    fn edition(&self, version: u64) -> Edition<'_> {
+        Edition {
+            version,
+            sender: self.sender.as_str(),
+        }
+    }
+
+    /// How far the study is, with the version of the figures that a page asked for now would have.
+    fn how_far(&self) -> String {
+        let edition = self.edition(self.figures.version + u64::from(self.is_due()));
+        report::live_now(&self.now, self.moment(), edition)
     }
 
     fn moment(&self) -> Moment {
@@ -220,7 +232,7 @@ impl Seen {
         let ledger = Ledger::open(file)?;
         let analysis = Analysis::of(&ledger)?;
         let now = (&self.now, self.moment());
-        Ok(report::live_page(&ledger, &analysis, now, self.figures.version + 1)?.text)
+        Ok(report::live_page(&ledger, &analysis, now, self.edition(self.figures.version + 1))?.text)
     }
 }
 
@@ -229,7 +241,7 @@ impl Site for Watched {
         let body = self.with(|seen| {
             seen.look(&self.file);
             let body = match asked {
-                Asked::Now => Ok(report::live_now(&seen.now, seen.moment(), seen.version())),
+                Asked::Now => Ok(seen.how_far()),
                 Asked::Page => seen.page(&self.file),
             };
             // On a busy machine a page may take longer to make than nobody may ask.

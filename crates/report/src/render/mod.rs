@@ -16,7 +16,7 @@ mod walk;
 use crate::document::{Cell, Cells, Forms, Spread, Table};
 use crate::format::ratio;
 pub(crate) use html::html;
-pub use html::live::{LivePage, live_policy};
+pub use html::live::{Edition, LivePage, live_policy};
 pub(crate) use html::live::{live_now, live_page, live_trouble};
 pub use json::{SCHEMA_VERSION, json, schema};
 pub(crate) use markdown::markdown;

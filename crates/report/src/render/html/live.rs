@@ -18,6 +18,15 @@ pub struct LivePage {
     pub policy: String,
 }
 
+/// Which figures a live page shows, and whose they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Edition<'a> {
+    /// Counts from 1; a page asks for the figures again where it grows.
+    pub version: u64,
+    /// The watcher's secret mark. A page takes answers with its own mark only.
+    pub sender: &'a str,
+}
+
 /// What a live page may do: its own scripts and styles, and requests to where it came from.
 pub fn live_policy() -> String {
     policy(
@@ -28,27 +37,29 @@ pub fn live_policy() -> String {
 }
 
 /// The report as a live page.
-pub(crate) fn live_page(document: &Document, head: &LiveHead, version: u64) -> LivePage {
+pub(crate) fn live_page(document: &Document, head: &LiveHead, edition: Edition<'_>) -> LivePage {
     let policy = live_policy();
     LivePage {
-        text: whole(document, &policy, Some(&now(head, version))),
+        text: whole(document, &policy, Some(&now(head, edition))),
         policy,
     }
 }
 
-pub(crate) fn live_now(head: &LiveHead, version: u64) -> String {
-    now(head, version).into_string()
+pub(crate) fn live_now(head: &LiveHead, edition: Edition<'_>) -> String {
+    now(head, edition).into_string()
 }
 
 /// The part of the page that says how far the study is; the script puts the next one in its place.
-fn now(head: &LiveHead, version: u64) -> Markup {
+fn now(head: &LiveHead, Edition { version, sender }: Edition<'_>) -> Markup {
     let page = Page {
         form: Forms::FULL_PAGE,
         forests: Cell::new(0),
     };
     let (word, tone) = head.state;
     html! {
-        section id="now" aria-label="How far the study is" data-version=(version) data-over=(head.is_over) {
+        section id="now" aria-label="How far the study is" data-version=(version) data-sender=(sender)
+            data-over=(head.is_over)
+        {
             p class="state" { (pill(word, tone)) " " (Words(&head.said)) }
             @if let Some(share) = head.share {
                 progress max="1" value=(format!("{share:.4}")) aria-label="Phases done" {}
