@@ -12,7 +12,7 @@
 #[path = "../tests/grounds/mod.rs"]
 mod grounds;
 
-use databases::bulk::{BulkLoad, BulkResult};
+use databases::bulk::{BulkDatabase, BulkLoad, BulkResult};
 use databases::order_entry::{Home, Scale, Terminal, nopm, within_limits};
 use databases::sqlite::{
     BulkSession, Connections, IoCounts, LockWait, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter,
@@ -48,7 +48,9 @@ fn bulk(dir: &Path, rows: u64, rounds: u64) {
             let session = stood.place.connect(&Settings::default()).unwrap();
             let mut load = BulkLoad::new(BulkSession::new(session, 1), rows).unwrap();
             let result: BulkResult = load.run(0).unwrap();
-            drop(load);
+            let mut loaded = load.into_database();
+            let space = loaded.space().unwrap();
+            drop(loaded);
             let commits = &result.outcome.classes[0].service;
             println!(
                 "{name:14} {rows:8} {:8.0} {:10.2} {:9.2} {:10.0} {:10.0} {:9.1} {:6}",
@@ -61,7 +63,7 @@ fn bulk(dir: &Path, rows: u64, rounds: u64) {
                 result.growth.len(),
             );
             if round == 0 {
-                println!("               {:?}; {:?}", result.space, stood.place.counts());
+                println!("               {space:?}; {:?}", stood.place.counts());
             }
             stood.close();
         }

@@ -31,15 +31,13 @@ fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
         let result = load.run(SECOND / 10).unwrap();
         assert_eq!((result.rows, result.outcome.count()), (*rows, rows / ROWS_PER_COMMIT));
         assert!(result.settle_ns < result.elapsed_ns);
+        let mut database = load.into_database();
+        let space = database.space().unwrap();
         // A row is 240 bytes and its head; a key of two numbers of eight bytes 16 and its own.
         let per_row = |bytes: u64| bytes / rows;
-        assert!(
-            (240..320).contains(&per_row(result.space.table_bytes)),
-            "{:?}",
-            result.space
-        );
-        for key in [result.space.primary_key_bytes, result.space.unique_key_bytes] {
-            assert!((24..60).contains(&per_row(key)), "{:?}", result.space);
+        assert!((240..320).contains(&per_row(space.table_bytes)), "{space:?}");
+        for key in [space.primary_key_bytes, space.unique_key_bytes] {
+            assert!((24..60).contains(&per_row(key)), "{space:?}");
         }
         assert!(result.growth.len() > 20, "{} steps", result.growth.len());
         assert!(
@@ -49,12 +47,11 @@ fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
                 .all(|two| two[0].rows <= two[1].rows && two[0].at_ns <= two[1].at_ns)
         );
         let (first, last) = (result.growth[0], *result.growth.last().unwrap());
-        let whole = result.space.table_bytes + result.space.primary_key_bytes + result.space.unique_key_bytes;
+        let whole = space.table_bytes + space.primary_key_bytes + space.unique_key_bytes;
         assert!(
             last.bytes >= whole && last.bytes - first.bytes >= whole / 2,
             "{first:?} {last:?}"
         );
-        let mut database = load.into_database();
         let held = database
             .connection()
             .number("SELECT count(*) FROM bulk WHERE c1 = c2 AND c2 = c3 AND c3 = c4 AND c5 = 7");

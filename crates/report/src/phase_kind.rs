@@ -131,9 +131,13 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
         PhaseKind::Tpcc => KindRow {
             metric: Metric::NewOrdersPerMinute,
             has_own_rate: true,
+            has_checkpoints: true,
             ..TIMED
         },
-        PhaseKind::TpccOpen => OPEN,
+        PhaseKind::TpccOpen => KindRow {
+            has_checkpoints: true,
+            ..OPEN
+        },
         PhaseKind::Tpch => KindRow {
             metric: Metric::GeometricMeanSeconds,
             ..QUESTIONS

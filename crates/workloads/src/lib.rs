@@ -11,6 +11,7 @@
 //! and an instrument that is slower than what it measures without anybody knowing.
 
 mod arrivals;
+mod busy;
 mod ceiling;
 mod drive;
 mod latencies;
@@ -22,6 +23,7 @@ mod stints;
 mod tally;
 
 pub use arrivals::Arrivals;
+pub use busy::Busy;
 pub use ceiling::Ceiling;
 pub use drive::{BYTES_PER_SESSION, drive, drive_shared};
 pub use latencies::Latencies;

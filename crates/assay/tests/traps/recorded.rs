@@ -5,7 +5,7 @@
 
 use crate::bench::Bench;
 use crate::traps::sheet::{At, Judged, STUDY, Trap, at, on};
-use ledger::{Ledger, Look, Measure, NewTrial, PhaseRecord, PhaseStatus, TrialStatus};
+use ledger::{Fact, FactName, Ledger, Look, Measure, NewTrial, PhaseRecord, PhaseStatus, Scope, TrialStatus};
 use serde_json::Value;
 use std::path::Path;
 
@@ -77,15 +77,16 @@ fn of<T: Clone>(rows: &[ledger::OfPhase<T>], phase: ledger::PhaseId) -> Vec<T> {
 
 /// Tells a file again; `block` and stack of a trial can be read off what `change` is given.
 fn told(from: &Path, to: &Path, change: Change<'_>) {
-    told_with_looks(from, to, change, &[]);
+    told_with(from, to, change, &[], &[]);
 }
 
-/// The same with looks that the run is to have recorded.
-fn told_with_looks(from: &Path, to: &Path, change: Change<'_>, looks: &[Look]) {
+/// The same with looks that the run is to have recorded, and with more facts.
+fn told_with(from: &Path, to: &Path, change: Change<'_>, looks: &[Look], facts: &[Fact]) {
     let old = Ledger::open(from).expect("the source");
     let mut new = Ledger::create(to, &old.study().expect("the study")).expect("a new file");
     new.settings_all(&old.settings().expect("settings")).expect("told");
     new.facts_all(&old.facts().expect("facts")).expect("told");
+    new.facts_all(facts).expect("told");
     for stack in old.stacks().expect("stacks") {
         new.stack(&stack).expect("told");
     }
@@ -394,6 +395,7 @@ fn whole_files(bench: &Bench, source: &Path, quiet: &Value) -> Vec<Judged> {
     all.push(left_out(bench, source, quiet));
     all.push(elsewhere(bench, source, quiet));
     all.push(resealed(bench, source));
+    all.push(waived(bench, source));
     all.extend(edits(bench, source));
     all
 }
@@ -431,6 +433,27 @@ fn elsewhere(bench: &Bench, source: &Path, quiet: &Value) -> Judged {
     trap.judge_alone((&found, on("other")), (quiet, on("other")))
 }
 
+/// A pool that acknowledges before anything is on a disk, beside one that waits; the twin has two that wait.
+fn waived(bench: &Bench, source: &Path) -> Judged {
+    let report = |name: &str, other: &str| -> Value {
+        let fact = |(stack, sync): (&str, &str)| {
+            let (key, value) = FactName::DatasetSync.is(sync);
+            let scope = Scope::Stack(stack.to_string());
+            Fact { scope, key, value }
+        };
+        let facts = [("base", "standard"), ("other", other)].map(fact);
+        told_with(source, &bench.path(name), &|_, _| (), &[], &facts);
+        bench.expect(0, &["report", name, "--json"]).json()
+    };
+    let trap = Trap {
+        name: "a stack that does not wait for its disk",
+        objection: "it is faster because it never waits",
+        line: ("commits", "suspect"),
+    };
+    let (found, honest) = (report("waived.assay", "disabled"), report("waits.assay", "standard"));
+    trap.judge_alone((&found, STUDY), (&honest, STUDY))
+}
+
 /// A verdict that is not what the figures give, in a file sealed anew; the twin has the looks as they were taken.
 fn resealed(bench: &Bench, source: &Path) -> Judged {
     let taken = Ledger::open(source).and_then(|file| file.looks()).expect("looks");
@@ -443,7 +466,7 @@ fn resealed(bench: &Bench, source: &Path) -> Judged {
         })
         .collect();
     for (name, looks) in [("taken.assay", &taken), ("flattered.assay", &flattered)] {
-        told_with_looks(source, &bench.path(name), &|_, _| (), looks);
+        told_with(source, &bench.path(name), &|_, _| (), looks, &[]);
     }
     let report = |name: &str| -> Value { bench.expect(0, &["report", name, "--json"]).json() };
     let trap = Trap {

@@ -90,7 +90,7 @@ pub trait BulkDatabase {
     /// # Errors
     /// As above.
     fn file_bytes(&mut self) -> Result<u64, Self::Error>;
-    /// Space by table and index. May read everything: it is asked after the clock has stopped.
+    /// Space by table and index. May read everything: it is asked when nothing is measured.
     ///
     /// # Errors
     /// As above.
@@ -132,8 +132,6 @@ pub struct BulkResult {
     pub settle_ns: u64,
     /// The commits: their class is [`CLASS`], their units are rows.
     pub outcome: Outcome,
-    /// Space taken.
-    pub space: Space,
     /// The files as they grew, as far as [`LOOKS_MAX`] looks tell; the last entry is the end, when everything is home.
     pub growth: Vec<Growth>,
 }
@@ -195,8 +193,8 @@ impl<D: BulkDatabase> BulkLoad<D> {
         Ok(())
     }
 
-    /// Loads all rows, brings them home and looks at the space. The clock stands still for the look. A load that was
-    /// cancelled ends at once: what it has is neither home nor looked at, and its outcome says so.
+    /// Loads all rows and brings them home. A load that was cancelled ends at once: what it has is not home, and its
+    /// outcome says so.
     ///
     /// # Errors
     /// The database's own.
@@ -211,20 +209,17 @@ impl<D: BulkDatabase> BulkLoad<D> {
         self.began = self.database.now();
         let outcome = drive(self, &pacing, 0)?;
         let committed = self.database.now();
-        let mut space = Space::default();
         let mut home = committed;
         if !outcome.cancelled {
             self.database.settle()?;
             home = self.database.now();
             self.note_growth()?;
-            space = self.database.space()?;
         }
         Ok(BulkResult {
             rows: self.next,
             elapsed_ns: home - self.began,
             settle_ns: home - committed,
             outcome,
-            space,
             growth: std::mem::take(&mut self.growth),
         })
     }

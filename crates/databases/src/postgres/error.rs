@@ -209,8 +209,17 @@ const OF_THE_HOST: &[&str] = &[
     "Too many open files",
     "unrecognized configuration parameter",
     "invalid value for parameter",
-    "lock file",
 ];
+/// How a lock file is in the way. One that is empty or holds something else was not kept as it was written.
+const LOCKED: &[&str] = &["already exists", "could not create lock file", "Permission denied"];
+/// What a server says of a record of its log that is not one: its length asks for more memory than there can be.
+const NO_RECORD: &str = "while trying to decode a record";
+
+/// Whether a line of a server's log says that the host is in its way.
+fn is_of_the_host(line: &str) -> bool {
+    let locked = line.contains("lock file") && LOCKED.iter().any(|words| line.contains(words));
+    locked || (!line.contains(NO_RECORD) && OF_THE_HOST.iter().any(|words| line.contains(words)))
+}
 
 impl PostgresError {
     /// Whether the server, or what it stores, did not come back as it was written, rather than the host being in the
@@ -218,9 +227,7 @@ impl PostgresError {
     pub fn is_of_storage(&self) -> bool {
         match self {
             // One that still runs may only be slow.
-            PostgresError::Died { what, log, .. } => {
-                !what.starts_with(NO_ANSWER) && !OF_THE_HOST.iter().any(|words| log.contains(words))
-            }
+            PostgresError::Died { what, log, .. } => !what.starts_with(NO_ANSWER) && !log.lines().any(is_of_the_host),
             // Damage, I/O errors, files and tables that are not there.
             PostgresError::Refused { code, .. } => {
                 code.starts_with("XX") || ["58030", "58P01", "42P01", "3D000"].contains(&code.as_str())
@@ -354,6 +361,24 @@ mod tests {
             "PANIC: could not locate a valid checkpoint record"
         ));
         assert!(!died(NO_ANSWER, "LOG: redo starts"));
+        let ended = "did not start (exit status: 1)";
+        for (log, is_storage) in [
+            ("FATAL:  lock file \"postmaster.pid\" is empty", true),
+            ("FATAL:  bogus data in lock file \"postmaster.pid\": \"x\"", true),
+            ("FATAL:  lock file \"postmaster.pid\" already exists", false),
+            (
+                "FATAL:  could not create lock file \"/s/.s.PGSQL.1.lock\": Permission denied",
+                false,
+            ),
+            (
+                "LOG:  out of memory while trying to decode a record of length 4026531840\nPANIC:  could not locate a \
+                 valid checkpoint record",
+                true,
+            ),
+            ("FATAL:  out of memory\nDETAIL:  Failed on request of size 8192", false),
+        ] {
+            assert_eq!(died(ended, log), is_storage, "{log}");
+        }
         let refused = PostgresError::Refused {
             during: "log in".to_owned(),
             severity: "FATAL".to_owned(),

@@ -6,7 +6,7 @@ use crate::host::site::HostSite;
 use crate::result_file;
 use crate::trial::book;
 use anyhow::{anyhow, bail};
-use ledger::{Layers, Ledger, TakingTurns};
+use ledger::{Layers, Ledger, Skipped, TakingTurns};
 use plan::Turns;
 
 impl HostSite<'_> {
@@ -64,6 +64,21 @@ impl HostSite<'_> {
                     skipped.reason,
                     skipped.cure
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A stack that the run began without stays out: the number of comparisons was fixed without it.
+    pub(super) fn keep_skipped(&mut self, ledger: &Ledger) -> anyhow::Result<()> {
+        for row in ledger.stacks()? {
+            let Some(found) = row.skipped else { continue };
+            let (stacks, skipped) = (&self.study.stacks, &mut self.skipped);
+            if let Some(index) = stacks.iter().position(|stack| stack.name == row.name) {
+                skipped[index].get_or_insert(Skipped {
+                    reason: found.reason,
+                    cure: "the run began without it; start anew with another --output".to_string(),
+                });
             }
         }
         Ok(())

@@ -46,6 +46,7 @@ impl Site for HostSite<'_> {
     }
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        self.keep_skipped(ledger)?;
         self.describe_study(ledger)?;
         if let Some(ranks) = &self.ranks {
             ledger.hosts_all(&ranks.rows())?;

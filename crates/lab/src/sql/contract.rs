@@ -7,7 +7,7 @@ use crate::condition::Condition;
 use crate::host::stand::Stand;
 use crate::trial::around::Around;
 use crate::turn::Turn;
-use databases::bulk::BulkResult;
+use databases::bulk::{BulkResult, Space};
 use databases::decision_support::{self, Answered, Ask, Held, RefreshSet, Refreshed, Source, Text};
 use databases::order_entry::{Home, Scale};
 use databases::postgres::ClusterImage;
@@ -195,6 +195,8 @@ pub(crate) trait Sql {
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked>;
     /// Loads rows into an empty table and brings them home.
     fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
+    /// The space that the last bulk load took. It may read everything.
+    fn bulk_space(&mut self) -> anyhow::Result<Space>;
     /// Makes and fills the tables of decision support, and holds them against what was generated.
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()>;
     /// Asks questions of decision support.

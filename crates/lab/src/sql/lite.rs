@@ -14,7 +14,7 @@ use crate::record::unix_ns;
 use crate::signals;
 use crate::trial::drive::{SLICE_NS_UNTIMED, drive_each};
 use anyhow::Context;
-use databases::bulk::{BulkLoad, BulkResult};
+use databases::bulk::{BulkDatabase, BulkLoad, BulkResult, Space};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
@@ -407,6 +407,12 @@ impl Sql for Lite {
         let result = load.run(SLICE_NS_UNTIMED)?;
         self.count(CacheCounts::of(load.into_database().session()));
         Ok(result)
+    }
+
+    fn bulk_space(&mut self) -> anyhow::Result<Space> {
+        let settings = self.alone();
+        let session = self.base(BULK)?.place.connect(&settings)?;
+        Ok(BulkSession::new(session, 0).space()?)
     }
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {

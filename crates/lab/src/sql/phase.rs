@@ -69,12 +69,17 @@ impl<'a> Work<'a> {
             seen.invalid = Some(lost);
         }
         add_mended(&mut seen, all_errors(None, (mended, condition.mended)));
+        // Of a server, whose client may be the limit; SQLite works in these threads itself.
+        let busy = acted
+            .outcome
+            .busy_share
+            .map(|share| (Measure::GeneratorBusyShare, share));
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
         let mut done = Done {
             elapsed_ns,
             drain_ns,
-            measures: rows::counted(&counted),
+            measures: rows::counted(&counted).into_iter().chain(busy).collect(),
             seen,
             ..Done::default()
         };

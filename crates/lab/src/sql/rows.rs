@@ -4,7 +4,7 @@
 
 use super::contract::{Counted, Worked};
 use crate::record;
-use databases::bulk::BulkResult;
+use databases::bulk::{BulkResult, Space};
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
 use databases::sqlite::LockWait;
 use ledger::{AskedAt, BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, TransactionRow, WaitRow};
@@ -133,24 +133,28 @@ impl Entered {
     }
 }
 
-/// One row count of a bulk load.
-pub(super) fn bulk_load(result: &BulkResult) -> anyhow::Result<BulkLoadRow> {
-    let space = &result.space;
+/// What a bulk load's table and indexes take.
+pub(super) fn bulk_space(space: &Space) -> Vec<SpaceRow> {
     let row = |kind: &str, name: &str, bytes| SpaceRow {
         kind: kind.to_string(),
         name: name.to_string(),
         bytes,
     };
+    vec![
+        row("table", databases::bulk::TABLE, space.table_bytes),
+        row("index", "bulk_pk", space.primary_key_bytes),
+        row("index", "bulk_uk", space.unique_key_bytes),
+        row("other", "catalogue and free pages", space.other_bytes),
+    ]
+}
+
+/// One row count of a bulk load, without its space.
+pub(super) fn bulk_load(result: &BulkResult) -> anyhow::Result<BulkLoadRow> {
     Ok(BulkLoadRow {
         rows: result.rows,
         elapsed_ns: result.elapsed_ns,
         settle_ns: result.settle_ns,
-        space: vec![
-            row("table", databases::bulk::TABLE, space.table_bytes),
-            row("index", "bulk_pk", space.primary_key_bytes),
-            row("index", "bulk_uk", space.unique_key_bytes),
-            row("other", "catalogue and free pages", space.other_bytes),
-        ],
+        space: Vec::new(),
         growth: result
             .growth
             .iter()

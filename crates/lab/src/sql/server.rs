@@ -12,7 +12,7 @@ use crate::record::unix_ns;
 use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
-use databases::bulk::{BulkLoad, BulkResult};
+use databases::bulk::{BulkDatabase, BulkLoad, BulkResult, Space};
 use databases::decision_support::{Answered, Held, RefreshSet, Refreshed, Table};
 use databases::order_entry::Scale;
 use databases::postgres::{
@@ -434,6 +434,12 @@ impl Sql for Managed {
             load.run(SLICE_NS_UNTIMED)
         });
         self.blame(loaded)
+    }
+
+    fn bulk_space(&mut self) -> anyhow::Result<Space> {
+        let space = Connection::open(&self.database(BULK), &[])
+            .and_then(|connection| BulkConnection::new(connection, None, 0).space());
+        self.blame(space)
     }
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {

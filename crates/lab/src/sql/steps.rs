@@ -46,6 +46,11 @@ fn append(all: &mut Outcome, step: Outcome) {
     all.in_time_units += step.in_time_units;
     all.unsent += step.unsent;
     all.sessions = all.sessions.max(step.sessions);
+    // At one step of a load curve the client may be the limit, and at the others not.
+    all.busy_share = all
+        .busy_share
+        .zip(step.busy_share)
+        .map(|(mine, theirs)| mine.max(theirs));
     all.cancelled |= step.cancelled;
 }
 

@@ -8,9 +8,8 @@ use pages::{AgeWork, Hotspot, PagesError, RandomOperation, RandomWork, RedoWork,
 use plan::{Duration, Random, RedoStress};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 use targets::{Nanos, Port};
-use workloads::{Arrival, Operation, Outcome, Pacing, Schedule, Stop, Think};
+use workloads::{Arrival, Busy, Operation, Outcome, Pacing, Schedule, Stop, Think};
 
 /// Width of the slices in which completions are counted.
 const SLICES_PER_PHASE: u64 = 40;
@@ -264,8 +263,8 @@ where
             sessions: only.sessions(),
             ..pacing.clone()
         };
-        let (mut outcome, busy) = busy(|| workloads::drive(only, &pacing, seed))?;
-        outcome.busy_share = busy;
+        let (mut outcome, busy) = Busy::of(|| workloads::drive(only, &pacing, seed))?;
+        outcome.busy_share = busy.share();
         return Ok(outcome);
     }
     let parts = pacing.split(of);
@@ -279,7 +278,7 @@ where
             ..part.clone()
         };
         Some(move || {
-            busy(|| {
+            Busy::of(|| {
                 let outcome = workloads::drive(operation, &part, seed.wrapping_add(u64::from(worker)))?;
                 operation.finish()?;
                 Ok(outcome)
@@ -287,10 +286,9 @@ where
         })
     });
     let outcomes = on_threads(work)?;
-    let (outcomes, shares): (Vec<Outcome>, Vec<Option<f64>>) = outcomes.into_iter().unzip();
-    let shares: Option<Vec<f64>> = shares.into_iter().collect();
+    let (outcomes, busy): (Vec<Outcome>, Vec<Busy>) = outcomes.into_iter().unzip();
     let mut outcome = workloads::merge(outcomes);
-    outcome.busy_share = shares.map(|shares| together(&shares));
+    outcome.busy_share = Busy::together(&busy);
     Ok(outcome)
 }
 
@@ -308,25 +306,6 @@ where
             .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
-}
-
-/// Shares of single threads as one: there may be fewer processors than threads.
-pub(crate) fn together(shares: &[f64]) -> f64 {
-    let processors = std::thread::available_parallelism().map_or(shares.len(), usize::from);
-    (shares.iter().sum::<f64>() / shares.len().min(processors).max(1) as f64).min(1.0)
-}
-
-/// Does `work`, and gives the share of its time in which this thread had a processor.
-fn busy<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, Option<f64>), E> {
-    let own_ns = || {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    };
-    let (began, had) = (Instant::now(), own_ns());
-    let done = work()?;
-    let elapsed_ns = began.elapsed().as_nanos() as f64;
-    let had_ns = own_ns().saturating_sub(had) as f64;
-    Ok((done, (elapsed_ns > 0.0).then(|| (had_ns / elapsed_ns).min(1.0))))
 }
 
 #[cfg(test)]

@@ -178,7 +178,12 @@ impl At<'_> {
     }
 
     pub(crate) fn ceiling(&self) -> Option<Taken> {
-        let share = self.figure(generator_share)?;
+        let Some(share) = self.figure(generator_share) else {
+            let busy = self.measured(Measure::GeneratorBusyShare)?.median;
+            let figure = format!("the client's workers busy {} of the time", percent(busy));
+            let threshold = format!("busy at most {}", percent(BUSY_SHARE_MAX));
+            return Some(Taken::holds(busy <= BUSY_SHARE_MAX, figure).against(threshold));
+        };
         // What a ceiling is worth while something else has the memory or the processor's other half, nobody knows.
         let busy = self.measured(Measure::GeneratorBusyShare);
         let is_busy = busy.is_some_and(|busy| busy.median > BUSY_SHARE_MAX);
@@ -192,13 +197,36 @@ impl At<'_> {
         Some(Taken::holds(has_time, figure).against(threshold))
     }
 
+    /// PostgreSQL decides itself when it makes one; blocks and stacks with unlike counts did unlike work.
+    fn servers_checkpoints(&self) -> Option<Taken> {
+        self.measured(Measure::EngineRedoBytes)
+            .filter(|bytes| bytes.median > 0.0)?;
+        let found = self.measured(Measure::EngineCheckpoints)?;
+        let status = match found.low >= CHECKPOINTS_MIN {
+            true => Status::Valid,
+            false => Status::Note,
+        };
+        let (low, high) = (number(found.low), number(found.high));
+        let advice = "give the phase more time, or let the database make checkpoints earlier (`max_wal_size`, \
+             `checkpoint_timeout`)";
+        Some(
+            Taken::judged(
+                status,
+                format!("{low} to {high} checkpoints in a block, with that at its end"),
+            )
+            .advising(advice),
+        )
+    }
+
     pub(crate) fn checkpoints(&self) -> Option<Taken> {
         if !kind_row(self.kind).has_checkpoints {
             return None;
         }
+        let Some(found) = self.measured(Measure::EngineCheckpointsLeast) else {
+            return self.servers_checkpoints();
+        };
         self.measured(Measure::EngineCommits)
             .filter(|commits| commits.median > 0.0)?;
-        let found = self.measured(Measure::EngineCheckpointsLeast)?;
         let figure = format!("{} checkpoints of a worker in the shortest block", number(found.low));
         Some(Taken::holds(found.low >= CHECKPOINTS_MIN, figure))
     }

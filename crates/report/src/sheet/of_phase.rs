@@ -82,7 +82,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(|at| at.ceiling()),
         document: Some(Document {
             figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
-                 processor time of the workers' threads, over their time",
+                 processor time of the workers' threads, over their time (of a client of a database server: this alone)",
             threshold: "70 %; 90 %",
             beyond: "",
             why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",
@@ -99,10 +99,10 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "give the phase more time, or shorten `database.checkpoint`",
         take: Take::Cell(|at| at.checkpoints()),
         document: Some(Document {
-            figure: "checkpoints of the worker with the fewest, that of the drain included, in the shortest block of \
-                 an updating phase",
+            figure: "checkpoints of the worker with the fewest (of PostgreSQL: of the server), that of the \
+                 drain included, in the shortest block of an updating phase",
             threshold: "3",
-            beyond: "",
+            beyond: "SUSPECT; NOTE for PostgreSQL",
             why: "fewer show a part of the engine's cycle",
         }),
         traps: &["updates that end before the first checkpoint"],

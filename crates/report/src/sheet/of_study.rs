@@ -354,6 +354,21 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["two stacks with unlike mount options"],
     },
     Rule {
+        subject: "commits",
+        bound: Bound::None,
+        beyond: Status::Suspect,
+        advice: "give all stacks the same settings; a commit that waits for no disk is faster for that alone",
+        take: Take::Study(place::commits),
+        document: Some(Document {
+            figure: "stacks with a setting that acknowledges commits before they are durable: `fsync` or \
+                     `synchronous_commit` off, SQLite's `synchronous` below `full`, a dataset with `sync = disabled`",
+            threshold: "none",
+            beyond: "SUSPECT; NOTE if all stacks have the same",
+            why: "such a stack is compared with stacks that wait for their disks",
+        }),
+        traps: &["a stack that does not wait for its disk"],
+    },
+    Rule {
         subject: "read-ahead",
         bound: Bound::Words("alike on all stacks"),
         beyond: Status::Suspect,

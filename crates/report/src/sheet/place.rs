@@ -33,6 +33,48 @@ pub(crate) fn sealed(book: &Book, _: &Analysis) -> Option<Taken> {
     })
 }
 
+/// Settings with which a database acknowledges what a crash may take: of PostgreSQL, and of SQLite.
+const WAIVES: [(&str, &str); 4] = [
+    ("fsync", "off"),
+    ("synchronous_commit", "off"),
+    ("sqlite synchronous", "0"),
+    ("sqlite synchronous", "1"),
+];
+
+/// A stack that does not wait for its disk is faster for that alone.
+pub(crate) fn commits(book: &Book, _: &Analysis) -> Option<Taken> {
+    let mut of_stacks = Vec::new();
+    for stack in taking_part(book) {
+        let database = crate::stacks::databases::of_stack(book, &stack.name);
+        let sync = book
+            .of_stack(&stack.name, FactName::DatasetSync)
+            .and_then(FactValue::text);
+        if database.is_none() && sync.is_none() {
+            continue;
+        }
+        let settings = database.iter().flat_map(|of| &of.settings);
+        let waives = settings.filter(|one| WAIVES.contains(&(&*one.name, &*one.value)));
+        let mut waives: Vec<String> = waives.map(|one| format!("{} = {}", one.name, one.value)).collect();
+        waives.extend((sync == Some("disabled")).then(|| "dataset sync = disabled".to_string()));
+        of_stacks.push((&stack.name, waives));
+    }
+    let (_, usual) = of_stacks.first()?;
+    let status = match of_stacks.iter().any(|(_, waives)| waives != usual) {
+        true => Status::Suspect,
+        false if usual.is_empty() => Status::Valid,
+        false => Status::Note,
+    };
+    let said = of_stacks.iter().filter(|(_, waives)| !waives.is_empty());
+    let said: Vec<String> = said
+        .map(|(stack, waives)| format!("{stack}: {}", waives.join(", ")))
+        .collect();
+    let figure = match status {
+        Status::Valid => "no setting acknowledges a commit before it is durable".to_string(),
+        _ => said.join("; "),
+    };
+    Some(Taken::judged(status, figure))
+}
+
 /// Once for the study: whether anybody looked that what was acknowledged stays.
 pub(crate) fn durability(book: &Book, _: &Analysis) -> Option<Taken> {
     if book.study.modelled || book.phases.is_empty() {

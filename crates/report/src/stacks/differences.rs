@@ -106,7 +106,7 @@ pub(crate) const OF_THE_PLACE: [&str; 7] = [
 
 /// What may decide the result comes first.
 fn importance(fact: &str) -> usize {
-    const FIRST: [&str; 10] = [
+    const FIRST: [&str; 14] = [
         "planted disadvantage",
         "access",
         "data reads go",
@@ -116,6 +116,10 @@ fn importance(fact: &str) -> usize {
         "kind",
         "layers",
         "mount options",
+        "database setting fsync",
+        "database setting synchronous_commit",
+        "database setting sqlite synchronous",
+        "dataset sync",
         "nearest devices",
     ];
     const THEN: [&str; 4] = ["lowest visible devices", "data LUNs", "redo LUNs", "memory"];

@@ -7,9 +7,8 @@ use crate::postgres::error::PostgresError;
 use crate::postgres::login::address::Address;
 use crate::postgres::sessions::session::{Isolation, SessionCounts};
 use crate::postgres::sessions::terminals::{Terminals, TerminalsSpec};
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::Barrier;
-use workloads::{Outcome, Pacing, drive, merge};
+use workloads::{Busy, Outcome, Pacing, drive, merge};
 
 /// A phase of order entry.
 #[derive(Clone, Debug)]
@@ -61,7 +60,7 @@ pub fn run_phase(address: &Address, phase: &Phase) -> Result<PhaseReport, Postgr
         first += sessions;
     }
     let all_there = Barrier::new(shares.len());
-    let worker = |first: u32, part: &Pacing| -> Result<PhaseReport, PostgresError> {
+    let worker = |first: u32, part: &Pacing| -> Result<(Outcome, SessionCounts, Busy), PostgresError> {
         let spec = TerminalsSpec {
             scale: phase.scale,
             home: phase.home,
@@ -76,15 +75,10 @@ pub fn run_phase(address: &Address, phase: &Phase) -> Result<PhaseReport, Postgr
         let connected = Terminals::connect(address, &spec);
         all_there.wait();
         let mut terminals = connected?;
-        let before = thread_cpu_ns();
-        let outcome = drive(&mut terminals, part, phase.seed ^ u64::from(first))?;
-        Ok(PhaseReport {
-            outcome,
-            counts: terminals.counts(),
-            client_cpu_ns: thread_cpu_ns() - before,
-        })
+        let (outcome, busy) = Busy::of(|| drive(&mut terminals, part, phase.seed ^ u64::from(first)))?;
+        Ok((outcome, terminals.counts(), busy))
     };
-    let ended: Vec<Result<PhaseReport, PostgresError>> = std::thread::scope(|scope| {
+    let ended: Vec<Result<(Outcome, SessionCounts, Busy), PostgresError>> = std::thread::scope(|scope| {
         let run = |(first, part): &(u32, Pacing)| {
             let ended = worker(*first, part);
             if ended.is_err() {
@@ -101,21 +95,18 @@ pub fn run_phase(address: &Address, phase: &Phase) -> Result<PhaseReport, Postgr
     });
     let mut outcomes = Vec::new();
     let mut counts = SessionCounts::default();
-    let mut client_cpu_ns = 0;
+    let mut threads = Vec::new();
     for one in ended {
-        let one = one?;
-        outcomes.push(one.outcome);
-        counts.add(&one.counts);
-        client_cpu_ns += one.client_cpu_ns;
+        let (outcome, counted, busy) = one?;
+        outcomes.push(outcome);
+        counts.add(&counted);
+        threads.push(busy);
     }
+    let mut outcome = merge(outcomes);
+    outcome.busy_share = Busy::together(&threads);
     Ok(PhaseReport {
-        outcome: merge(outcomes),
+        outcome,
         counts,
-        client_cpu_ns,
+        client_cpu_ns: threads.iter().map(|busy| busy.had_ns).sum(),
     })
-}
-
-fn thread_cpu_ns() -> u64 {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

@@ -7,7 +7,7 @@ use crate::postgres::login::address::Address;
 use crate::postgres::sessions::scattered::{Scattered, ScatteredSpec};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
-use workloads::{Outcome, Pacing, drive, merge};
+use workloads::{Busy, Outcome, Pacing, drive, merge};
 
 /// Runs it: `spec` says the table and the work, its sessions are those of `pacing`.
 ///
@@ -24,7 +24,7 @@ pub fn run_scattered(
     let cancel = pacing.cancel.get_or_insert_default().clone();
     let parts = pacing.split(workers);
     let all_there = Barrier::new(parts.len());
-    let worker = |nth: usize, part: &Pacing| -> Result<Outcome, PostgresError> {
+    let worker = |nth: usize, part: &Pacing| -> Result<(Outcome, Busy), PostgresError> {
         let seed = seed.wrapping_add(nth as u64);
         let spec = ScatteredSpec {
             sessions: part.sessions,
@@ -32,7 +32,8 @@ pub fn run_scattered(
         };
         let connected = Scattered::connect(address, &spec, seed);
         all_there.wait();
-        drive(&mut connected?, part, seed)
+        let mut connected = connected?;
+        Busy::of(|| drive(&mut connected, part, seed))
     };
     let run = |nth: usize, part: &Pacing| {
         let ended = worker(nth, part);
@@ -41,7 +42,7 @@ pub fn run_scattered(
         }
         ended
     };
-    let ended: Result<Vec<Outcome>, PostgresError> = std::thread::scope(|scope| {
+    let ended: Result<Vec<(Outcome, Busy)>, PostgresError> = std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = parts
             .iter()
@@ -54,5 +55,8 @@ pub fn run_scattered(
         });
         joined.collect()
     });
-    Ok(merge(ended?))
+    let (outcomes, busy): (Vec<Outcome>, Vec<Busy>) = ended?.into_iter().unzip();
+    let mut outcome = merge(outcomes);
+    outcome.busy_share = Busy::together(&busy);
+    Ok(outcome)
 }
