@@ -27,10 +27,10 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     after_help = "Results go to stdout, everything else to stderr. NO_COLOR switches colours off.\n\n\
                   Exit codes:\n  \
                   0  done, also if the time limit ended the study or a comparison is undecided\n  \
-                  1  done, and --fail-on names the verdict, or `dg check` found something\n  \
+                  1  done, and the result is what --fail-on names, or `dg check` found something\n  \
                   2  the command line or the study is wrong\n  \
                   3  Assay could not build or run it, no block can count, or you stopped it\n  \
-                  4  Assay could not undo something, or was killed meanwhile: run `assay clean`"
+                  4  Assay could not undo something, or a second signal ended it: run `assay clean`"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -190,7 +190,8 @@ impl std::str::FromStr for Scale {
 pub(crate) struct Check {
     /// The study file
     pub(crate) study: PathBuf,
-    /// Multiply every size of the study by this; `seed`: take the sizes of the publication that it names
+    /// Multiply the sizes of LUNs, data, caches, redo log and memory budget by this; rows and warehouses stay. `seed`:
+    /// make the LUNs as large as those of the publication that the study names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,
     /// Print JSON
@@ -213,7 +214,8 @@ pub(crate) struct Run {
     /// study is read from FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "resume"])]
     pub(crate) extend: Option<PathBuf>,
-    /// Multiply every size of the study by this; `seed`: take the sizes of the publication that it names
+    /// Multiply the sizes of LUNs, data, caches, redo log and memory budget by this; rows and warehouses stay. `seed`:
+    /// make the LUNs as large as those of the publication that the study names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,
     /// Seed of all random numbers: the order of stacks, which pages are read [default: the study's, else random]
@@ -225,7 +227,7 @@ pub(crate) struct Run {
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Exit with 1 if the verdict is this (can be given twice)
+    /// Exit with 1 if a stack is worse, or if a line of the sheet is INVALID (can be given twice)
     #[arg(long, value_name = "VERDICT")]
     pub(crate) fail_on: Vec<FailOn>,
     #[command(flatten)]

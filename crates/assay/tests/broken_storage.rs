@@ -138,6 +138,17 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     for word in ["cow", "mkfs.btrfs not found", "install btrfs-progs"] {
         assert!(report.contains(word), "not in the report: {word}\n{report}");
     }
+
+    // The tool is there again: the study that began without it goes on without it.
+    rig.run(&file, &result, &["--resume"]).expect(0, &[]);
+    let ledger = Ledger::open(&result).expect("opens");
+    assert!(ledger.trials().expect("trials").iter().all(|t| t.stack == "ext4"));
+    let cow = ledger.stacks().expect("stacks").into_iter().find_map(|s| s.skipped);
+    let cow = cow.expect("still skipped");
+    assert!(
+        cow.reason.contains("mkfs.btrfs") && cow.cure.contains("began without it"),
+        "{cow:?}"
+    );
 }
 
 #[test]

@@ -173,7 +173,11 @@ fn on_this_host(
     let left = site.leave().map_err(Failure::Dirty);
     // A host that is not as it was matters more than why.
     match (ran, left) {
-        (_, Err(dirty)) => Err(dirty),
+        (Err(error), Err(dirty)) => {
+            say!("the run failed: {}", lab::chain(&error));
+            Err(dirty)
+        }
+        (Ok(()), Err(dirty)) => Err(dirty),
         (Err(error), Ok(())) => Err(Failure::Run(error)),
         (Ok(()), Ok(())) => Ok(()),
     }

@@ -52,7 +52,7 @@ written! {
         /// of the data: `coarse` one unit after the other, `fine` 128 KiB over eight units. The redo log is always fine
         stripe: Stripe [Diskgroup] = (Stripe::Coarse);
         /// number of failure groups; the LUNs are dealt to them in turn
-        failure_groups: u64 [Diskgroup] = (else "each LUN its own", in 2..=256);
+        failure_groups: u64 [Diskgroup] = (else "each LUN its own", in 2..=64);
         /// number of LUNs at the end of the set that are not in the group or volume until a phase of kind `rebalance`
         /// adds them
         reserve: u64 [Diskgroup, Lvm, Md] = (0, in 0..=63);

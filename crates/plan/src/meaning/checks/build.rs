@@ -3,6 +3,7 @@
 //! Takes a stack and the LUN sets; gives findings. Prevents: a mkfs that refuses in the middle of a study.
 
 use super::places::{kind_place, place};
+use crate::GROUP_LUNS_MAX;
 use crate::error::{Findings, Span};
 use crate::meaning::{volume, zfs};
 use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, Study};
@@ -170,6 +171,19 @@ impl Named<'_> {
     fn copies_fit(&self, reserve: usize, findings: &mut Findings) {
         let Named { w, stack, set, span } = *self;
         let Some(group) = stack.kind.disk_group() else { return };
+        if set.count() > GROUP_LUNS_MAX {
+            let message = format!(
+                "a disk group takes {GROUP_LUNS_MAX} LUNs at most, and {:?} has {}",
+                set.name,
+                set.count()
+            );
+            findings.add(
+                span,
+                message,
+                format!("give the LUN set count = {GROUP_LUNS_MAX}, or fewer devices"),
+            );
+            return;
+        }
         let luns = set.count().saturating_sub(reserve);
         if luns == 0 {
             let message = format!(
