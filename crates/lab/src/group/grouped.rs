@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use targets::{Access, BasePort, FileId, Method, OpenSpec, Port};
 
+/// A study is refused before a group is.
+const _: () = assert!(plan::GROUP_LUNS_MAX == diskgroup::DISKS_MAX as usize);
+
 /// Memory of the port that the owner of the metadata works with.
 pub(super) const OWNER_MEMORY: u64 = 4 << 20;
 pub(super) const OWNER_DEPTH: usize = 64;
