@@ -54,9 +54,6 @@ pub const STUDY_BYTES_MAX: u64 = 1 << 20;
 /// Most stacks of a study.
 pub const STACKS_MAX: usize = 64;
 
-/// Most LUNs of a disk group, those in reserve among them.
-pub const GROUP_LUNS_MAX: usize = 64;
-
 /// Most phases of a study, each pass counted.
 pub const PHASES_MAX: usize = 512;
 

@@ -86,6 +86,16 @@ const OPEN: KindRow = KindRow {
     ..TIMED
 };
 
+/// Single pages, as fast as they go.
+const RANDOM: KindRow = KindRow {
+    metric: Metric::OperationsPerSecond,
+    is_random: true,
+    has_own_rate: true,
+    has_checkpoints: true,
+    writes_by: UPDATES,
+    ..TIMED
+};
+
 /// The row of a kind.
 pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
     match kind {
@@ -93,14 +103,7 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
             has_working_set: false,
             ..TIMED
         },
-        PhaseKind::Random => KindRow {
-            metric: Metric::OperationsPerSecond,
-            is_random: true,
-            has_own_rate: true,
-            has_checkpoints: true,
-            writes_by: UPDATES,
-            ..TIMED
-        },
+        PhaseKind::Random => RANDOM,
         PhaseKind::Open => KindRow {
             is_random: true,
             writes_by: UPDATES,

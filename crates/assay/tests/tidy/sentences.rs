@@ -23,7 +23,7 @@ const ROOMS: [&str; 6] = [
 ];
 
 /// Files that take texts apart, and whose texts these are.
-const TEXT_READERS: [(&str, &str); 18] = [
+const TEXT_READERS: [(&str, &str); 19] = [
     (
         "crates/assay/src/commands/page_file.rs",
         "the mark in a page that is to be written over: it must be one of ours",
@@ -81,6 +81,10 @@ const TEXT_READERS: [(&str, &str); 18] = [
     (
         "crates/stacks/src/volume/recorded.rs",
         "a test: recorded scenes of tools, with marks of ours",
+    ),
+    (
+        "crates/stacks/src/filesystem.rs",
+        "what mkfs.btrfs says of a device that it could not look at",
     ),
     ("crates/stacks/src/zfs/commands.rs", "what zpool says of a pool"),
     (

@@ -81,7 +81,7 @@ impl<P: Port> Core<P> {
                 }
             }
             match file.leaves[(extent / LEAF_EXTENTS) as usize].dirty {
-                // Growing that failed has made its region dirty, and published none of it: who asks would wait for ever.
+                // Growing that failed made its region dirty and published nothing: who asks would wait for ever.
                 true => self.publish(number, extent),
                 false => drop(leaves.insert((number, extent / LEAF_EXTENTS))),
             }

@@ -404,15 +404,14 @@ impl Sql for Lite {
         let mut load = BulkLoad::new(database, rows)?
             .committing_every(commit_every)
             .cancelled_by(cancel.clone());
-        let result = load.run(SLICE_NS_UNTIMED)?;
+        let loaded = load.run(SLICE_NS_UNTIMED)?;
         self.count(CacheCounts::of(load.into_database().session()));
-        Ok(result)
+        Ok(loaded)
     }
 
     fn bulk_space(&mut self) -> anyhow::Result<Space> {
-        let settings = self.alone();
-        let session = self.base(BULK)?.place.connect(&settings)?;
-        Ok(BulkSession::new(session, 0).space()?)
+        let alone = self.alone();
+        Ok(BulkSession::new(self.base(BULK)?.place.connect(&alone)?, 0).space()?)
     }
 
     fn load_questions(&mut self, tables: &Tables<'_>, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {

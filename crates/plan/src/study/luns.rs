@@ -6,6 +6,9 @@ use super::device::Device;
 use crate::units::Bytes;
 use std::path::PathBuf;
 
+/// Most LUNs of a disk group, those in reserve among them.
+pub const GROUP_LUNS_MAX: usize = 64;
+
 /// LUNs that serve every stack in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LunSet {

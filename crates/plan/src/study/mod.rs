@@ -35,7 +35,7 @@ pub use kinds::{
     Age, Bulk, Company, Copy, CopyTarget, CutWork, End, FileArrival, FileMix, FileMixed, FileSizes, FileSteps, Home,
     Limit, LimitOf, PhaseKind, PowerCut, Rebalance, Redo, Scan, Serving, Tpcc, Tpch, TpchRun, TpchText,
 };
-pub use luns::{LunSet, LunSource};
+pub use luns::{GROUP_LUNS_MAX, LunSet, LunSource};
 pub use phase::Phase;
 pub use random::{Hotspot, Random, RedoStress};
 pub(crate) use stack::WEAKER;

@@ -43,7 +43,7 @@ written! {
         profile: BtrfsProfile [Btrfs] = (BtrfsProfile::Single, "with several LUNs" => BtrfsProfile::Raid0);
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
         compress: String | "none" [Btrfs] = (None);
-        /// overwrite in place
+        /// overwrite in place; btrfs then keeps no checksums of data
         nodatacow: bool [Btrfs] = (false);
         /// copies: `external` one, `normal` two, `high` three, each in another failure group
         redundancy: Redundancy [Diskgroup] = (Redundancy::External);

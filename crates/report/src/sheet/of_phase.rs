@@ -82,7 +82,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(|at| at.ceiling()),
         document: Some(Document {
             figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
-                 processor time of the workers' threads, over their time (of a client of a database server: this alone)",
+                 processor time of the workers' threads, over their time (only this for a client of a server)",
             threshold: "70 %; 90 %",
             beyond: "",
             why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",

@@ -30,10 +30,10 @@ const WORDS: &str = "zfs-fuse.log";
 /// How much of that is quoted.
 const QUOTED_LINES: usize = 4;
 
-/// In the new namespace: lets go of the mounts of others; hides the directories where the daemon keeps its state and its configuration, but not what
-/// lies in them of ours; then makes a root in memory, with everything of the system's root in it but the counters of
-/// another daemon, and goes on there. Arguments: the script that goes on, its directory, the directory of programs and
-/// libraries, the command.
+/// In the new namespace: lets go of the mounts of others; hides the directories where the daemon keeps its state and
+/// its configuration, but not what lies in them of ours; then makes a root in memory, with everything of the system's
+/// root in it but the counters of another daemon, and goes on there. Arguments: the script that goes on, its directory,
+/// the directory of programs and libraries, the command.
 ///
 /// The new root is unbindable, or it would be bound into itself; it is moved over the old one, which can be done where
 /// that is the kernel's first root too, and `pivot_root` not. What can't be looked at, as the mount of a file system

@@ -3,10 +3,9 @@
 //! Takes a stack and the LUN sets; gives findings. Prevents: a mkfs that refuses in the middle of a study.
 
 use super::places::{kind_place, place};
-use crate::GROUP_LUNS_MAX;
 use crate::error::{Findings, Span};
 use crate::meaning::{volume, zfs};
-use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, Study};
+use crate::study::{Btrfs, FileSystemKind, GROUP_LUNS_MAX, LunSet, LunSource, Stack, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
