@@ -4,6 +4,8 @@
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source "$here/left.sh"
 source "$here/short.sh"
+# As distributions set it: an array that is assembled then waits for its first write.
+echo 1 >/sys/module/md_mod/parameters/start_ro
 parts=("$here/cuts.toml" ${FULL:+"$here/cuts-more.toml"})
 if [ -n "${SHORT:-}" ]; then short 1s "${parts[@]}"; else cat "${parts[@]}"; fi |
   sed "s/^cuts = 1$/cuts = ${CUTS:-1}/" >cuts.toml

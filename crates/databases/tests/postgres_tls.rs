@@ -254,7 +254,7 @@ fn users_work_through_tls_and_the_conditions_hold() {
         update_pct: 20,
         sessions: 0,
     };
-    let outcome = run_scattered(&shop, &spec, &counted(8, 100), 2, 5).unwrap();
+    let (outcome, _) = run_scattered(&shop, &spec, &counted(8, 100), 2, 5).unwrap();
     assert_eq!(outcome.count(), 800);
     // An answer that is longer than what is read at once, and a batch that is longer than what is sealed at once.
     let mut connection = Connection::open(&shop, &[]).unwrap();

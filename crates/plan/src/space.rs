@@ -101,7 +101,7 @@ pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
 fn room_beside(study: &Study, stack: &Stack, set: &str) -> Option<u64> {
     let bytes = set_bytes(study, set)?;
     if let Some(volume) = stack.kind.volume() {
-        return Some(volume.room(bytes, luns(study, set)? as u32));
+        return Some(volume.beside_data().room(bytes, luns(study, set)? as u32));
     }
     let copies = stack.kind.disk_group().map_or(1, |group| group.redundancy.copies());
     Some(bytes / u64::from(copies))

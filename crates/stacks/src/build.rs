@@ -218,7 +218,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
 fn raw_volumes(asked: &Volume, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
     let manager = &asked.manager;
     let (data, mut facts) = volume::build(manager, (&places.data, asked.reserve), &places.marker, journal)?;
-    let (redo, of_redo) = volume::build(manager, (&places.redo, 0), &places.marker, journal)?;
+    let (redo, of_redo) = volume::build(&asked.beside_data().manager, (&places.redo, 0), &places.marker, journal)?;
     facts.extend(facts_of("redo", of_redo));
     let device = data.device();
     let bytes = device::size(&device)
@@ -310,7 +310,8 @@ fn file_systems(
 ) -> Result<Built, StackError> {
     let name = own_name(journal, stack, "-data");
     let reserve = stack.kind.reserve();
-    let base = base(stack, (&places.data, reserve), &places.marker, journal)?;
+    let base = base(stack.kind.volume(), (&places.data, reserve), &places.marker, journal)?;
+    let beside = stack.kind.volume().map(Volume::beside_data);
     let (data, first) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
     let data_place = first.place.path().to_owned();
     let mut volumes: Vec<_> = base.volume.into_iter().collect();
@@ -323,7 +324,7 @@ fn file_systems(
             continue;
         }
         let name = own_name(journal, stack, &format!("-{role}"));
-        let base = self::base(stack, (luns, 0), &places.marker, journal)?;
+        let base = self::base(beside.as_ref(), (luns, 0), &places.marker, journal)?;
         let (recipe, other) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
         volumes.extend(base.volume);
         let place = other.place.path().to_owned();
@@ -360,12 +361,12 @@ fn file_systems(
 
 /// What a file system lies on: the LUNs as they are, or a volume made of them.
 fn base(
-    stack: &Stack,
+    volume: Option<&Volume>,
     (luns, reserve): (&[PathBuf], u32),
     marker: &str,
     journal: &mut Journal,
 ) -> Result<Base, StackError> {
-    let Some(asked) = stack.kind.volume() else {
+    let Some(asked) = volume else {
         return Ok(Base {
             devices: luns.to_vec(),
             volume: None,

@@ -43,5 +43,7 @@ pub use probe::{Buildable, probe, probe_those};
 pub use revive::{make_anew, power_off, power_on};
 pub use tool::VOLUME_PLACES;
 pub use undo::Undo;
-pub use volume::{Exchange, Told, exchange, lost_members, said, settle, stale_parity, volume_unable};
+pub use volume::{
+    Exchange, Told, checked_by_others, exchange, lost_members, said, settle, stale_parity, volume_unable,
+};
 pub use zfs::{ArcCounted, MountedPool, PoolCounted, WayHere, zfs_ways};

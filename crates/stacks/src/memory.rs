@@ -156,7 +156,7 @@ impl MemoryLimit {
                 match std::fs::write(&file, cached.to_string()) {
                     // Less than asked could be given up.
                     Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
-                    // Linux before 5.19 has no such file; `drop_caches` does it for the whole machine.
+                    // Linux before 5.19 has no such file: the cache stays, and the line on provenance shows its reads.
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
                     written => written.map_err(|e| StackError::path("write", &file, e, cure)),
                 }

@@ -372,7 +372,10 @@ impl Stand {
     /// How the stack itself is.
     pub(crate) fn condition(&self) -> Condition {
         Condition {
-            lost: self.lost().or_else(|| stacks::lost_members(&self.built)),
+            lost: self
+                .lost()
+                .or_else(|| stacks::lost_members(&self.built))
+                .or_else(|| stacks::checked_by_others(&self.built)),
             mended: None,
             used_bytes: None,
         }

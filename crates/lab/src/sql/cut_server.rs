@@ -123,19 +123,10 @@ impl Cuttable for CutServer {
 
     fn kept(&mut self) -> anyhow::Result<Kept> {
         let mut connection = Connection::open(&self.address()?, &[])?;
-        let mut kept = Kept::of(self.sessions);
-        for (nth, table) in TABLES.iter().enumerate() {
-            // A long study has more rows than one answer may hold.
-            connection.each_row(&kept::select(table), |row| -> anyhow::Result<()> {
-                let cell = |at: usize| row.get(at).and_then(Option::as_deref);
-                let wrong = || NotKept(format!("a row of {table} is none that was written: {row:?}"));
-                let number = |at: usize| cell(at).and_then(|text| text.parse::<u64>().ok());
-                let session = number(0).and_then(|number| u32::try_from(number).ok());
-                let (session, number) = session.zip(number(1)).ok_or_else(wrong)?;
-                kept.take(nth, session, number, cell(2).ok_or_else(wrong)?);
-                Ok(())
-            })?;
-        }
+        let mut kept = rows(&mut connection, self.sessions, kept::select)?;
+        // The indexes were written beside the tables, and may have been lost without them.
+        connection.run("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")?;
+        kept.same_by_index(&rows(&mut connection, self.sessions, kept::select_by_key)?);
         Ok(kept)
     }
 
@@ -166,6 +157,24 @@ impl Cuttable for CutServer {
             None => Ok(()),
         }
     }
+}
+
+/// The rows of both tables, by a statement for each.
+fn rows(connection: &mut Connection, sessions: u32, select: impl Fn(&str) -> String) -> anyhow::Result<Kept> {
+    let mut kept = Kept::of(sessions);
+    for (nth, table) in TABLES.iter().enumerate() {
+        // A long study has more rows than one answer may hold.
+        connection.each_row(&select(table), |row| -> anyhow::Result<()> {
+            let cell = |at: usize| row.get(at).and_then(Option::as_deref);
+            let wrong = || NotKept(format!("a row of {table} is none that was written: {row:?}"));
+            let number = |at: usize| cell(at).and_then(|text| text.parse::<u64>().ok());
+            let session = number(0).and_then(|number| u32::try_from(number).ok());
+            let (session, number) = session.zip(number(1)).ok_or_else(wrong)?;
+            kept.take(nth, session, number, cell(2).ok_or_else(wrong)?);
+            Ok(())
+        })?;
+    }
+    Ok(kept)
 }
 
 /// One transaction after the other until the power fails: the number of the last that was acknowledged before.

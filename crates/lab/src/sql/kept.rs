@@ -33,6 +33,11 @@ pub(crate) fn select(table: &str) -> String {
     format!("SELECT session, number, body FROM {table}")
 }
 
+/// The same in the order of its key, so that a database can read them by its index.
+pub(crate) fn select_by_key(table: &str) -> String {
+    format!("{} ORDER BY session, number", select(table))
+}
+
 /// The text of a transaction's rows.
 pub(crate) fn body(session: u32, number: u64) -> String {
     format!("{session}.{number}-")
@@ -64,10 +69,29 @@ impl Kept {
     /// A row of table number `table` was found.
     pub(crate) fn take(&mut self, table: usize, session: u32, number: u64, found: &str) {
         match self.rows.get_mut(session as usize) {
-            Some(rows) if found == body(session, number) => *rows.entry(number).or_default() |= 1 << table,
+            Some(rows) if found == body(session, number) => {
+                let parts = rows.entry(number).or_default();
+                if *parts & 1 << table != 0 {
+                    let twice = format!("row {number} of session {session} is there twice");
+                    self.wrong.push(twice);
+                }
+                *parts |= 1 << table;
+            }
             _ => self.wrong.push(format!(
                 "row {number} of session {session} has another text than was written"
             )),
+        }
+    }
+
+    /// Holds the rows against those that an index finds: it must find all of them, and no others.
+    pub(crate) fn same_by_index(&mut self, found: &Kept) {
+        for (session, (rows, by_index)) in self.rows.iter().zip(&found.rows).enumerate() {
+            let numbers = rows
+                .keys()
+                .chain(by_index.keys().filter(|number| !rows.contains_key(number)));
+            let differ = numbers.filter(|number| rows.get(number) != by_index.get(number));
+            let words = |number: &u64| format!("the index and the table differ in row {number} of session {session}");
+            self.wrong.extend(differ.map(words));
         }
     }
 
@@ -126,6 +150,33 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_twice_and_one_that_the_index_does_not_find_are_wrong() {
+        let nothing_before = Kept::of(1);
+        let lost = |kept: &Kept| kept.against(&vec![(1, 2)], &nothing_before);
+        let whole = || kept(&[(0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2)]);
+        let mut same = whole();
+        same.same_by_index(&whole());
+        assert_eq!(lost(&same).lost, 0);
+        let mut twice = whole();
+        twice.take(1, 0, 2, &body(0, 2));
+        let found = lost(&twice);
+        assert!(
+            found.lost == 1 && found.examples[0].contains("is there twice"),
+            "{found:?}"
+        );
+        let mut unfound = whole();
+        unfound.same_by_index(&kept(&[(0, 0, 1), (1, 0, 1), (0, 0, 2)]));
+        let found = lost(&unfound);
+        assert!(
+            found.lost == 1 && found.examples[0].contains("the index and the table"),
+            "{found:?}"
+        );
+        let mut dangling = whole();
+        dangling.same_by_index(&kept(&[(0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2), (0, 0, 3)]));
+        assert_eq!(lost(&dangling).lost, 1);
+    }
 
     fn kept(rows: &[(usize, u32, u64)]) -> Kept {
         let mut kept = Kept::of(2);

@@ -417,7 +417,10 @@ impl Sql for Managed {
             };
             postgres::run_scattered(&address, &spec, &pacing, self.workers, seed)
         });
-        Ok(Worked::of(self.blame(outcome)?))
+        let (outcome, deadlocks) = self.blame(outcome)?;
+        let mut worked = Worked::of(outcome);
+        worked.refused[0] = [0, deadlocks];
+        Ok(worked)
     }
 
     fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {

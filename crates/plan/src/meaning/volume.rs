@@ -192,6 +192,15 @@ pub(super) fn fits(
         );
         return;
     }
+    if matches!(&volume.manager, Manager::Lvm(lvm) if lvm.layout == LvmLayout::Raid1) && luns % 2 == 1 {
+        let message = format!(
+            "a mirror of LVM has each copy on half of the LUNs, and {:?} has {luns}",
+            set.name
+        );
+        let (fewer, more) = (luns - 1 + reserve as usize, luns + 1 + reserve as usize);
+        findings.add(span, message, format!("give the LUN set count = {fewer} or {more}"));
+        return;
+    }
     let LunSource::Files { size, count, .. } = &set.source else {
         return;
     };

@@ -130,6 +130,15 @@ impl Volume {
         matches!(&self.manager, Manager::Lvm(lvm) if lvm.snapshot != Snapshot::None)
     }
 
+    /// The same for LUNs of redo log or temporary files: only the data have a snapshot.
+    pub fn beside_data(&self) -> Volume {
+        let mut volume = self.clone();
+        if let Manager::Lvm(lvm) = &mut volume.manager {
+            lvm.snapshot = Snapshot::None;
+        }
+        volume
+    }
+
     /// Its keys with their values, those of its file system last.
     pub(crate) fn keys(&self) -> Keys {
         let top = self.top.as_ref();

@@ -64,6 +64,7 @@ const OPTIONS: [(&str, &[&str]); 3] = [
             "--bitmap",
             "--assume-clean",
             "--assemble",
+            "--readwrite",
             "--stop",
             "--manage",
             "--add",

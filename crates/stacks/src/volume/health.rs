@@ -21,6 +21,24 @@ pub fn lost_members(built: &Built) -> Option<String> {
     built.volumes.iter().find_map(Made::lost)
 }
 
+/// The check of all copies or parity that the kernel does for somebody else, in words: distributions plan one a month.
+pub fn checked_by_others(built: &Built) -> Option<String> {
+    let kernel = mapped::here();
+    let arrays = built
+        .volumes
+        .iter()
+        .filter(|volume| matches!(volume.manager, Manager::Md(_)));
+    arrays
+        .filter_map(|volume| kernel.array_of(&volume.uuid).ok())
+        .find_map(|array| check_of(kernel, &array))
+}
+
+fn check_of(kernel: Kernel<'_>, array: &Path) -> Option<String> {
+    let action = kernel.action_of(array).ok()?;
+    matches!(action.as_str(), "check" | "repair")
+        .then(|| format!("md reads all LUNs of the array meanwhile ({action})"))
+}
+
 /// Bytes, at least, of the stripes whose parity did not match their data when the stack came up: read once the kernel
 /// has put all of them right. What recovery overwrote before has right parity by then and is not counted. A LUN lost in
 /// that time would have been computed wrong there. `None`: nothing of the stack has parity.
@@ -160,6 +178,23 @@ mod tests {
             let shown = lost.map(|lost| lost.replace(&format!("{}/", root.at("dev").display()), ""));
             let expected = expected.map(|which| format!("md lost {which}"));
             assert_eq!(shown, expected, "{scene}");
+        }
+    }
+
+    #[test]
+    fn a_check_that_somebody_began_is_seen_and_work_of_the_array_is_none() {
+        for (scene, expected) in [
+            (
+                "md-raid5-check",
+                Some("md reads all LUNs of the array meanwhile (check)"),
+            ),
+            ("md-raid5", None),
+            ("md-raid5-sync", None),
+            ("md-raid1-recover", None),
+            ("md-raid0", None),
+        ] {
+            let root = laid_out(scene);
+            assert_eq!(check_of(root.kernel(), &root.array()).as_deref(), expected, "{scene}");
         }
     }
 

@@ -21,6 +21,9 @@ const POOL: &str = "pool";
 /// LVM keeps names that begin with "snapshot" to itself.
 const SNAPSHOT: &str = "kept";
 
+/// What a pool gives out at once, whatever the machine's settings and the size of the pool would choose.
+const POOL_CHUNK: &str = "64k";
+
 /// The name of the group that is journalled under this UUID. No dash: the kernel's names double it.
 pub(super) fn group(uuid: &[u8; 16]) -> String {
     format!("assay_{}", hex(uuid))
@@ -52,7 +55,8 @@ fn config(has_udev: bool) -> String {
         "devices {{ scan=[\"/dev\"] obtain_device_list_from_udev=0 external_device_info_source=\"none\" \
          use_devicesfile=0 hints=\"none\" types=[\"ubd\",16] issue_discards=0 filter=[\"a|.*|\"] \
          global_filter=[\"a|.*|\"] }} activation {{ udev_sync={udev} udev_rules={udev} verify_udev_operations=0 \
-         monitoring=0 }} backup {{ backup=0 archive=0 }} global {{ event_activation=0 use_lvmpolld=0 use_lvmlockd=0 }}"
+         monitoring=0 readahead=\"auto\" raid_region_size=2048 }} backup {{ backup=0 archive=0 }} \
+         global {{ event_activation=0 use_lvmpolld=0 use_lvmlockd=0 }}"
     )
 }
 
@@ -94,6 +98,8 @@ pub(super) fn make(
         let mut args = words(&[
             "--type",
             "thin-pool",
+            "-c",
+            POOL_CHUNK,
             "-Zn",
             "--poolmetadataspare",
             "n",
@@ -176,11 +182,20 @@ fn thin(asked: &Lvm, group: &str) -> Result<Vec<String>, StackError> {
 }
 
 /// Takes the snapshot, which stands until the volume goes.
-pub(super) fn snapshot(asked: &Lvm, uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
+pub(super) fn snapshot(
+    asked: &Lvm,
+    uuid: &[u8; 16],
+    (luns, members): (&[PathBuf], usize),
+    run: &Run,
+) -> Result<(), StackError> {
     let origin = volume(uuid);
     let args = match asked.snapshot {
         Snapshot::None => return Ok(()),
-        Snapshot::Cow => words(&["-s", "-l", "100%FREE", "-c", "64k", "-n", SNAPSHOT, &origin]),
+        // Striped like the volume: on one LUN alone it would hold all writes back.
+        Snapshot::Cow => {
+            let head = words(&["-s", "-l", "100%FREE", "-c", "64k"]);
+            [head, stripes(asked, members), words(&["-n", SNAPSHOT, &origin])].concat()
+        }
         Snapshot::Thin => words(&["-s", "-kn", "-n", SNAPSHOT, &origin]),
     };
     command("lvcreate", args, luns).run(Some(run)).map(drop)

@@ -157,6 +157,18 @@ impl Kernel<'_> {
         Ok(fs::read_to_string(file)?.trim().to_owned())
     }
 
+    /// The LUNs that the kernel has in an array, by its names for them, each with its state.
+    pub(super) fn members_of(&self, array: &Path) -> Vec<(String, String)> {
+        let name = array.file_name().unwrap_or_default();
+        let entries = names_in(&self.block().join(name).join("md"));
+        let members = entries.filter_map(|entry| {
+            let entry = entry.into_string().ok()?;
+            let state = self.of_array(array, &format!("{entry}/state")).ok()?;
+            Some((entry.strip_prefix("dev-")?.to_owned(), state))
+        });
+        members.collect()
+    }
+
     /// What the kernel says of one LUN in an array: "in_sync", "faulty", "spare,write_error" and the like; `None`: it
     /// is not in it.
     pub(super) fn state_in(&self, array: &Path, lun: &Path) -> Option<String> {

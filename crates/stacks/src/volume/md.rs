@@ -85,7 +85,7 @@ pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), 
     loop {
         cleared()?;
         let Err(failed) = assemble.run(Some(run)) else {
-            return Ok(());
+            return writable(uuid, run);
         };
         tries += 1;
         // What mdadm may have left half done.
@@ -99,6 +99,24 @@ pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), 
         }
         std::thread::sleep(Duration::from_millis(300));
     }
+}
+
+/// With `start_ro`, which distributions set, an array that was assembled is read-only until its first write. Until then
+/// the kernel puts nothing right, and nobody may write before it has.
+fn writable(uuid: &[u8; 16], run: &Run) -> Result<(), StackError> {
+    let failed = |e| StackError::path("look at", &device(uuid), e, "see the kernel log (dmesg)");
+    let array = mapped::here().array_of(uuid).map_err(failed)?;
+    let state = mapped::here().of_array(&array, "array_state").map_err(failed)?;
+    if !is_read_only(&state) {
+        return Ok(());
+    }
+    let args = words(&["--readwrite", &argument(&array)]);
+    on_array(&array, args, &[]).run(Some(run)).map(drop)
+}
+
+/// Whether `array_state` says so; a first write ends "read-auto".
+fn is_read_only(state: &str) -> bool {
+    matches!(state, "read-auto" | "readonly")
 }
 
 /// Stops the array with this UUID. None: fine.
@@ -127,6 +145,14 @@ pub(crate) fn stop(uuid: &[u8; 16]) -> io::Result<()> {
 mod tests {
     use super::*;
     use plan::Bytes;
+
+    #[test]
+    fn an_array_that_waits_for_its_first_write_is_read_only() {
+        assert!(is_read_only("read-auto") && is_read_only("readonly"));
+        for state in ["", "active", "active-idle", "clean", "write-pending", "inactive"] {
+            assert!(!is_read_only(state), "{state}");
+        }
+    }
 
     #[test]
     fn the_command_says_all_that_mdadm_would_choose() {

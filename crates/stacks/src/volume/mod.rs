@@ -15,7 +15,7 @@ pub mod said;
 mod whole;
 
 pub use exchange::{Exchange, Told, exchange};
-pub use health::{lost_members, settle, stale_parity};
+pub use health::{checked_by_others, lost_members, settle, stale_parity};
 pub use parts::volume_unable;
 
 use crate::device;
@@ -172,7 +172,7 @@ impl Made {
     pub(crate) fn snapshot(&self, run: &Run) -> Result<(), StackError> {
         match &self.manager {
             Manager::Lvm(asked) if asked.snapshot != Snapshot::None => {
-                lvm::snapshot(asked, &self.uuid, &self.paths(), run)
+                lvm::snapshot(asked, &self.uuid, (&self.paths(), self.members), run)
             }
             _ => Ok(()),
         }

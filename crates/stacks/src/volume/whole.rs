@@ -2,7 +2,8 @@
 //!
 //! Asks the kernel. Prevents: a phase that shares the disks with copies which the kernel still makes.
 
-use super::commands::RESYNC_LIMIT;
+use super::commands::{PATIENCE, RESYNC_LIMIT};
+use super::health::is_faulty;
 use super::mapped::Kernel;
 use super::{lvm, mapped};
 use crate::error::StackError;
@@ -12,11 +13,31 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// How far a volume is.
+enum Copies {
+    /// They are the same, and parity is right.
+    Same,
+    /// The kernel makes them so.
+    Coming,
+    /// They will not be, as it looks now, and why.
+    Lost(String),
+}
+
 /// Waits until the copies of the volume with this UUID are the same, and its parity is right. `device`: for messages.
 pub(super) fn wait_until_whole(manager: &Manager, uuid: &[u8; 16], device: &Path, run: &Run) -> Result<(), StackError> {
     let start = Instant::now();
-    let failed = |e| StackError::path("look at", device, e, "see the kernel log (dmesg)");
-    while !is_whole(manager, uuid, &failed)? {
+    // A kernel that has just begun may still say what was before: it has time to change its word.
+    let mut lost_since = None;
+    let failed = |e| StackError::path("wait for the copies of", device, e, "see the kernel log (dmesg)");
+    loop {
+        match copies(manager, uuid, &failed)? {
+            Copies::Same => return Ok(()),
+            Copies::Coming => lost_since = None,
+            Copies::Lost(why) if lost_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => {
+                return Err(failed(io::Error::other(why)));
+            }
+            Copies::Lost(_) => {}
+        }
         run.goes_on()?;
         if start.elapsed() > RESYNC_LIMIT {
             let late = io::Error::from(io::ErrorKind::TimedOut);
@@ -25,21 +46,26 @@ pub(super) fn wait_until_whole(manager: &Manager, uuid: &[u8; 16], device: &Path
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(())
 }
 
-fn is_whole(manager: &Manager, uuid: &[u8; 16], failed: &dyn Fn(io::Error) -> StackError) -> Result<bool, StackError> {
+fn copies(manager: &Manager, uuid: &[u8; 16], failed: &dyn Fn(io::Error) -> StackError) -> Result<Copies, StackError> {
     let kernel = mapped::here();
     match manager {
         Manager::Lvm(asked) if asked.layout == LvmLayout::Raid1 => {
             let names = names_of(kernel, uuid).map_err(failed)?;
-            Ok(lvm::status(&mirror(&names, uuid))?.is_some_and(|status| status.is_in_step()))
+            Ok(
+                lvm::status(&mirror(&names, uuid))?.map_or(Copies::Coming, |status| match status.lost {
+                    0 if status.is_in_step() => Copies::Same,
+                    0 => Copies::Coming,
+                    lost => Copies::Lost(format!("LVM lost {lost} of the copies")),
+                }),
+            )
         }
         Manager::Md(asked) if asked.level != MdLevel::Raid0 => {
             let array = kernel.array_of(uuid);
-            array.and_then(|array| has_all(kernel, &array)).map_err(failed)
+            array.and_then(|array| of_array(kernel, &array)).map_err(failed)
         }
-        Manager::Lvm(_) | Manager::Md(_) => Ok(true),
+        Manager::Lvm(_) | Manager::Md(_) => Ok(Copies::Same),
     }
 }
 
@@ -57,14 +83,20 @@ pub(super) fn mirror(names: &[String], uuid: &[u8; 16]) -> String {
 }
 
 /// Whether all LUNs of an array hold all of it, and the kernel has nothing to put right. It does something only once it
-/// has begun: where it has to is in `resync_start`, and a LUN that is to be filled is lacking until then.
-fn has_all(kernel: Kernel<'_>, array: &Path) -> io::Result<bool> {
+/// has begun: where it has to is in `resync_start`, and a LUN that is to be filled is lacking until then. One that the
+/// array has given up, or that is lacking while nothing is filled, is lost.
+fn of_array(kernel: Kernel<'_>, array: &Path) -> io::Result<Copies> {
     let from = kernel.of_array(array, "resync_start")?;
-    let lacks = kernel
-        .of_array(array, "degraded")?
-        .parse()
-        .is_ok_and(|luns: u32| luns > 0);
-    Ok(from == "none" && !lacks && kernel.action_of(array)? == "idle")
+    let lacking: u32 = kernel.of_array(array, "degraded")?.parse().unwrap_or(0);
+    let is_idle = kernel.action_of(array)? == "idle";
+    let mut members = kernel.members_of(array).into_iter();
+    let faulty = members.find(|(_, state)| is_faulty(state));
+    Ok(match (lacking, faulty) {
+        (0, _) if from == "none" && is_idle => Copies::Same,
+        (1.., Some((lun, _))) => Copies::Lost(format!("md lost {lun}")),
+        (1.., None) if is_idle => Copies::Lost(format!("md lost {lacking} of its LUNs")),
+        _ => Copies::Coming,
+    })
 }
 
 #[cfg(test)]
@@ -74,6 +106,31 @@ mod tests {
 
     fn laid_out(scene: &str) -> Root {
         Scene::of(scene).laid_out()
+    }
+
+    fn is_same(root: &Root) -> bool {
+        matches!(of_array(root.kernel(), &root.array()), Ok(Copies::Same))
+    }
+
+    #[test]
+    fn an_array_that_has_lost_a_lun_is_not_waited_for() {
+        for (scene, expected) in [
+            ("md-raid1-recover", None),
+            ("md-raid5-recover", None),
+            ("md-raid1-replace", None),
+            ("md-raid1-lost", Some("md lost ubdc")),
+            ("md-raid1-write-error", Some("md lost loop0")),
+            ("md-raid5-lost", Some("md lost ubdc")),
+            ("md-raid5-removed", Some("md lost 1 of its LUNs")),
+        ] {
+            let root = laid_out(scene);
+            let why = match of_array(root.kernel(), &root.array()).expect("the kernel says it") {
+                Copies::Lost(why) => Some(why),
+                Copies::Same => panic!("{scene} is not whole"),
+                Copies::Coming => None,
+            };
+            assert_eq!(why.as_deref(), expected, "{scene}");
+        }
     }
 
     #[test]
@@ -92,16 +149,15 @@ mod tests {
             ("md-raid5-mismatch", true),
         ] {
             let root = laid_out(scene);
-            let at_rest = has_all(root.kernel(), &root.array());
-            assert_eq!(at_rest.expect("the kernel says it"), rests, "{scene}");
+            assert_eq!(is_same(&root), rests, "{scene}");
         }
         // It has to begin at the first sector, and has not begun.
         let root = laid_out("md-raid5");
         root.put("sys/block/md127/md/resync_start", "0\n");
-        assert!(!has_all(root.kernel(), &root.array()).expect("the kernel says it"));
+        assert!(!is_same(&root));
         let plain = laid_out("md-raid0");
         assert!(
-            has_all(plain.kernel(), &plain.array()).is_err(),
+            of_array(plain.kernel(), &plain.array()).is_err(),
             "it never puts anything right"
         );
     }

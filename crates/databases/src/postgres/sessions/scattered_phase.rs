@@ -9,7 +9,8 @@ use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 use workloads::{Busy, Outcome, Pacing, drive, merge};
 
-/// Runs it: `spec` says the table and the work, its sessions are those of `pacing`.
+/// Runs it: `spec` says the table and the work, its sessions are those of `pacing`. Gives
+/// what they did, and how many updates the server refused to end a deadlock; each was made again.
 ///
 /// # Errors
 /// The first worker's; the others are told to end.
@@ -19,12 +20,12 @@ pub fn run_scattered(
     pacing: &Pacing,
     workers: u32,
     seed: u64,
-) -> Result<Outcome, PostgresError> {
+) -> Result<(Outcome, u64), PostgresError> {
     let mut pacing = pacing.clone();
     let cancel = pacing.cancel.get_or_insert_default().clone();
     let parts = pacing.split(workers);
     let all_there = Barrier::new(parts.len());
-    let worker = |nth: usize, part: &Pacing| -> Result<(Outcome, Busy), PostgresError> {
+    let worker = |nth: usize, part: &Pacing| -> Result<(Outcome, Busy, u64), PostgresError> {
         let seed = seed.wrapping_add(nth as u64);
         let spec = ScatteredSpec {
             sessions: part.sessions,
@@ -33,7 +34,8 @@ pub fn run_scattered(
         let connected = Scattered::connect(address, &spec, seed);
         all_there.wait();
         let mut connected = connected?;
-        Busy::of(|| drive(&mut connected, part, seed))
+        let (outcome, busy) = Busy::of(|| drive(&mut connected, part, seed))?;
+        Ok((outcome, busy, connected.deadlocks()))
     };
     let run = |nth: usize, part: &Pacing| {
         let ended = worker(nth, part);
@@ -42,7 +44,7 @@ pub fn run_scattered(
         }
         ended
     };
-    let ended: Result<Vec<(Outcome, Busy)>, PostgresError> = std::thread::scope(|scope| {
+    let ended: Result<Vec<_>, PostgresError> = std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = parts
             .iter()
@@ -55,8 +57,13 @@ pub fn run_scattered(
         });
         joined.collect()
     });
-    let (outcomes, busy): (Vec<Outcome>, Vec<Busy>) = ended?.into_iter().unzip();
+    let (mut outcomes, mut busy, mut deadlocks) = (Vec::new(), Vec::new(), 0);
+    for (outcome, its_busy, its_deadlocks) in ended? {
+        outcomes.push(outcome);
+        busy.push(its_busy);
+        deadlocks += its_deadlocks;
+    }
     let mut outcome = merge(outcomes);
     outcome.busy_share = Busy::together(&busy);
-    Ok(outcome)
+    Ok((outcome, deadlocks))
 }

@@ -76,6 +76,8 @@ pub(crate) struct Acted {
     /// The most that worked at once.
     pub(in crate::sql) users: u32,
     pub(in crate::sql) entered: Entered,
+    /// Updates that the database refused to end a deadlock; each was made again.
+    pub(in crate::sql) deadlocks: u64,
     pub(in crate::sql) bulk: Vec<ledger::BulkLoadRow>,
     pub(in crate::sql) answers: Answers,
     pub(in crate::sql) refreshes: Vec<ledger::RefreshRow>,
@@ -87,6 +89,7 @@ impl Acted {
             outcome,
             users: 1,
             entered: Entered::default(),
+            deadlocks: 0,
             bulk: Vec::new(),
             answers: Answers::default(),
             refreshes: Vec::new(),
