@@ -46,8 +46,13 @@ pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
 
 /// p99 of what fell due, ns, where what was never sent takes longer than all that ended; `None`: it is more than 1 %.
 pub fn p99_with_unsent(ended: &Histogram<u64>, unsent: f64) -> Option<f64> {
-    let quantile = 0.99 * (1.0 + unsent / ended.len() as f64);
-    (quantile <= 1.0).then(|| ended.value_at_quantile(quantile) as f64)
+    with_unsent(ended, 0.99, unsent)
+}
+
+/// The same of any quantile; `None`: it lies among what was never sent.
+pub fn with_unsent(ended: &Histogram<u64>, quantile: f64, unsent: f64) -> Option<f64> {
+    let of_ended = quantile * (1.0 + unsent / ended.len() as f64);
+    (of_ended <= 1.0).then(|| ended.value_at_quantile(of_ended) as f64)
 }
 
 /// Adds a distribution of a class to the sum of others; the first becomes the sum.

@@ -24,7 +24,7 @@ mod serving;
 mod stranger;
 mod write;
 
-pub use distribution::{add_histogram, decode_histogram, encode_histogram, p99_with_unsent};
+pub use distribution::{add_histogram, decode_histogram, encode_histogram, p99_with_unsent, with_unsent};
 pub use error::LedgerError;
 pub use fact::{ArcWay, Disclosed, Fact, FactKey, FactValue, Role, Scope, TakingTurns, Way, ZfsWay, disclosed};
 pub use file::Ledger;

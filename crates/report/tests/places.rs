@@ -216,6 +216,42 @@ fn a_limit_is_judged_by_its_periods() {
     );
 }
 
+/// A miss of one page reads a compressed extent of eight: all bytes are of the device, and most pages of a cache.
+#[test]
+fn wide_reads_of_a_few_pages_are_a_cache() {
+    let line = |near_reads: f64| {
+        let asked = 10_000.0 * 20.5 * 4.0;
+        let measures = [
+            (Measure::EnginePhysicalReads, asked),
+            (Measure::EngineReadBytes, asked * 8192.0),
+            (Measure::NearReads, near_reads * asked),
+            (Measure::NearReadBytes, asked * 8192.0),
+            (Measure::LowReadBytes, asked * 8192.0),
+        ];
+        with(&measures, "provenance")
+    };
+    assert_ne!(line(0.125).status, Status::Valid, "{}", line(0.125).figure);
+    assert_eq!(line(1.0).status, Status::Valid, "{}", line(1.0).figure);
+}
+
+#[test]
+fn what_others_read_may_stand_for_what_a_cache_served() {
+    let worst = |kind: &str, access: ledger::Access, others: f64| {
+        let mut scene = two(Vec::new());
+        scene.actors[1].stack.kind = kind.into();
+        scene.actors[1].stack.access = access;
+        scene.extra = vec![(Measure::OthersReadBytes, others), (Measure::OthersWriteBytes, 0.0)];
+        let checks = scene.film().analysis().checks.into_iter();
+        let mine = checks.filter(|check| check.subject == "other processes' I/O");
+        let mine = mine.filter(|check| check.stack.as_deref() == Some("xfs"));
+        mine.map(|check| check.status).max().expect("a line")
+    };
+    let buffered = ledger::Access::Buffered;
+    assert_eq!(worst("directory", buffered, 1e12), Status::Suspect);
+    assert_eq!(worst("directory", buffered, 0.0), Status::Valid);
+    assert_eq!(worst("ext4", buffered, 1e12), Status::Valid, "its LUNs are its own");
+}
+
 #[test]
 fn a_mirrors_second_copy_is_not_another_processs_write() {
     let share = |copies: f64, unseen: f64| {

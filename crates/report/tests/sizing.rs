@@ -410,23 +410,44 @@ fn stacks_that_differ_otherwise_make_no_curve() {
     assert_eq!(luns, [vec![1, 2], vec![4]], "{sizing:?}");
 }
 
-/// Ends of unlike scatter make lines of unlike slope: the interval stays around its middle.
+/// A small stack that carried more by chance makes the line too steep: beyond the measured LUNs its scatter counts.
 #[test]
-fn beyond_the_measured_luns_the_interval_holds_its_middle() {
-    let mut scene = three();
-    scene.actors.truncate(2);
+fn beyond_the_measured_luns_the_interval_grows_with_the_scatter_of_the_small_stack() {
     let most = most(&three()) / 2.0;
-    // The smaller stack scatters, the larger does not.
-    scene.in_block = |block, stack| match (stack, block % 2) {
-        ("one", 0) => 0.8,
-        ("one", _) => 1.2,
-        _ => 1.0,
+    let of = |in_block: fn(u32, &str) -> f64| {
+        let mut scene = three();
+        scene.actors.truncate(2);
+        scene.in_block = in_block;
+        one(&scene, load(3.0 * most, None))
     };
-    let found = one(&scene, load(3.0 * most, None));
-    let (low, middle, high) = (found.low.unwrap(), found.for_rate.unwrap(), found.high.unwrap());
-    // At the low ends two LUNs carry less than one: that curve has no number, and the middle bounds it.
-    assert!(low <= middle && middle <= high, "{found:?}");
-    assert!(middle > 5.9 && found.takes.unwrap() >= 6, "{found:?}");
+    let little = of(|block, stack| match (stack, block % 2) {
+        ("one", 0) => 0.99,
+        ("one", _) => 1.01,
+        _ => 1.0,
+    });
+    let more = of(|block, stack| match (stack, block % 2) {
+        ("one", 0) => 0.97,
+        ("one", _) => 1.03,
+        _ => 1.0,
+    });
+    for found in [&little, &more] {
+        let (low, middle, high) = (found.low.unwrap(), found.for_rate.unwrap(), found.high.unwrap());
+        assert!(low <= middle && middle < high && middle > 5.9, "{found:?}");
+    }
+    assert!(more.high > little.high, "{little:?} {more:?}");
+    let most_of_all = of(|block, stack| match (stack, block % 2) {
+        ("one", 0) => 0.6,
+        ("one", _) => 1.4,
+        _ => 1.0,
+    });
+    assert_eq!(most_of_all.high, None, "one LUN may carry what two do");
+    assert!(
+        most_of_all
+            .notes
+            .iter()
+            .any(|note| note.contains("no number by its worse end")),
+        "{most_of_all:?}"
+    );
 }
 
 #[test]

@@ -23,6 +23,9 @@ const COUNTS: [Count; 6] = [
     |d| d.discards.map(|f| f.discards),
 ];
 
+/// Not counted by every device.
+const FLUSHES: [M; 4] = [M::NearFlushes, M::LowFlushes, M::DataDeviceFlushes, M::LogDeviceFlushes];
+
 /// Devices of a stack that are counted together.
 pub(crate) struct Side {
     names: Vec<String>,
@@ -120,9 +123,11 @@ impl Side {
         if found.len() < self.names.len() || self.names.iter().any(|name| delta.unaccounted.contains(name)) {
             return Vec::new();
         }
+        let has_flushes = self.names.iter().all(|name| observers::counts_flushes(name));
         let measure = |(wanted, of): (Option<M>, Count)| {
+            let wanted = wanted.filter(|wanted| has_flushes || !FLUSHES.contains(wanted))?;
             let counts: Option<Vec<u64>> = found.iter().map(|device| of(device)).collect();
-            Some((wanted?, counts?.iter().sum::<u64>() as f64))
+            Some((wanted, counts?.iter().sum::<u64>() as f64))
         };
         self.wanted.into_iter().zip(COUNTS).filter_map(measure).collect()
     }

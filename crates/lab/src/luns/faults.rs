@@ -132,6 +132,10 @@ impl Drop for DeviceFaults {
         if let Some(Running { stop, thread }) = self.running.take() {
             stop.store(true, Ordering::Relaxed);
             let _ = thread.join();
+            // What takes the stack down next is to find its devices as they were.
+            let mut all = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|fault| fault.time.is_none());
+            let _ = tell_all(&self.services, &all);
         }
     }
 }

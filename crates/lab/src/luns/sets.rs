@@ -225,13 +225,7 @@ impl LunSets {
         let known: Vec<DeviceFacts> = paths.iter().filter_map(|p| devices.get(p).cloned()).collect();
         for (number, facts) in (0..).zip(&known) {
             // Before anything is written: how much of a file under a loop device is really there.
-            let name = facts
-                .path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let mut said = crate::result_file::listed(observers::device_facts(&name))?;
+            let mut said = crate::result_file::listed(observers::device_facts(&facts.name))?;
             said.retain(|(key, _)| OF_A_LOOP_FILE.contains(&key.name));
             said.extend([
                 FactName::Device.is(facts.path.display().to_string()),

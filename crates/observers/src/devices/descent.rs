@@ -205,6 +205,10 @@ impl<'a> Walk<'a> {
                 }
                 Ok(place) => self.place(&place, depth + 1),
                 Err(error) => {
+                    // What it moves may come from the page cache below it, where nobody can look.
+                    if !topology::is_direct_loop(self.root, &name) {
+                        self.backing = Backing::Hidden;
+                    }
                     self.lowest_device(
                         name.clone(),
                         format!("{name}: cannot look at {}: {error}", path.display()),

@@ -71,6 +71,17 @@ pub(crate) fn below(root: &Root, device: &str) -> Below {
     }
 }
 
+/// Whether a loop device reads and writes its file past the page cache, as the kernel says.
+pub(crate) fn is_direct_loop(root: &Root, device: &str) -> bool {
+    value(&root.block_dir(device).join("loop/dio")).as_deref() == Some("1")
+}
+
+/// Whether the kernel counts a device's flushes. Partitions, and devices that have no queues of their own (device
+/// mapper, md, zram, several paths of NVMe), show a count that stays 0.
+pub fn counts_flushes(device: &str) -> bool {
+    Root::live().block_dir(device).join("mq").exists()
+}
+
 /// Compressed and plain RAM disks.
 fn is_memory(device: &str) -> bool {
     numbered(device, "zram") || numbered(device, "ram")

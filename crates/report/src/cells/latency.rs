@@ -4,12 +4,12 @@
 //! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
 //! stamp (service or response) left unsaid.
 
-use crate::distribution::Said;
+use crate::distribution::Distribution;
 use crate::figures::{Figure, over};
 use crate::format::percent;
 use crate::history::Seen;
 use hdrhistogram::Histogram;
-use ledger::{LedgerError, Measure, Stamp, add_histogram, p99_with_unsent};
+use ledger::{LedgerError, Measure, Stamp, add_histogram, p99_with_unsent, with_unsent};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -50,27 +50,81 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, Led
         let mut blocks = Vec::new();
         for run in seen {
             for row in run.of_stamp(stamp).filter(|row| row.class == class) {
-                blocks.extend(row.said()?);
+                blocks.extend(Percentiles::of(row, unsent_of_ended(run, stamp))?);
             }
         }
         if blocks.is_empty() {
             continue;
         }
-        let at = |of: fn(&Said) -> u64| Figure::of(blocks.iter().map(|block| Some(of(block) as f64)));
+        // Of all blocks or of none: those that lack it are the slow ones.
+        let at = |of: fn(&Percentiles) -> Option<f64>| {
+            let all: Option<Vec<f64>> = blocks.iter().map(of).collect();
+            all.and_then(Figure::of_all)
+        };
         found.push(Latency {
             class: class.into(),
             stamp,
             count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
-            p50_ns: at(|said| said.p50_ns),
-            p95_ns: at(|said| said.p95_ns),
-            p99_ns: at(|said| said.p99_ns),
-            p999_ns: at(|said| said.p999_ns),
-            max_ns: at(|said| said.max_ns),
+            p50_ns: at(|block| block.p50_ns),
+            p95_ns: at(|block| block.p95_ns),
+            p99_ns: at(|block| block.p99_ns),
+            p999_ns: at(|block| block.p999_ns),
+            max_ns: at(|block| block.max_ns),
         });
     }
     // By class; the windows of a rebalance in the order of time.
     found.sort_by(|a, b| in_order(&a.class).cmp(&in_order(&b.class)));
     Ok(found)
+}
+
+/// What fell due in a run and was never sent, for each operation that ended: it is in no distribution between these two
+/// stamps.
+pub(crate) fn unsent_of_ended(run: &Seen, stamp: Stamp) -> f64 {
+    let unsent = run.get(Measure::EngineUnsent).filter(|_| stamp == Stamp::Response);
+    let ended = crate::figures::total(run.of_stamp(stamp).map(|row| row.count)) as f64;
+    over(unsent, Some(ended)).unwrap_or(0.0)
+}
+
+/// Of one class in one run, nanoseconds. What was never sent took longer than all that ended, and is of the classes in
+/// the proportion of those that ended. `None`: that one was never sent.
+struct Percentiles {
+    count: u64,
+    p50_ns: Option<f64>,
+    p95_ns: Option<f64>,
+    p99_ns: Option<f64>,
+    p999_ns: Option<f64>,
+    max_ns: Option<f64>,
+}
+
+impl Percentiles {
+    /// `None` where nothing was counted.
+    fn of(row: &Distribution, unsent_of_ended: f64) -> Result<Option<Percentiles>, LedgerError> {
+        let Some(said) = row.said()? else {
+            return Ok(None);
+        };
+        let known = |ns: u64| Some(ns as f64);
+        let mut block = Percentiles {
+            count: said.count,
+            p50_ns: known(said.p50_ns),
+            p95_ns: known(said.p95_ns),
+            p99_ns: known(said.p99_ns),
+            p999_ns: known(said.p999_ns),
+            max_ns: known(said.max_ns),
+        };
+        if unsent_of_ended > 0.0 {
+            let whole = row.kept()?;
+            let at = |quantile| with_unsent(&whole, quantile, unsent_of_ended * whole.len() as f64);
+            block = Percentiles {
+                p50_ns: at(0.5),
+                p95_ns: at(0.95),
+                p99_ns: at(0.99),
+                p999_ns: at(0.999),
+                max_ns: None,
+                ..block
+            };
+        }
+        Ok(Some(block))
+    }
 }
 
 /// A class without its window, and the window's place in time.

@@ -7,9 +7,10 @@
 //! long for it, and processors and locks ranked as storage.
 
 use crate::cells::counts::NEW_ORDER;
+use crate::cells::latency::unsent_of_ended;
 use crate::figures::{Figure, over, total};
 use crate::history::{Runs, Seen};
-use ledger::{AskedAt, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
+use ledger::{AskedAt, LedgerError, Measure, OrderEntry, Stamp, decode_histogram, with_unsent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -306,7 +307,7 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
     };
     let (response, p90s) = percentiles(runs, class, Stamp::Response)?;
     let (service, _) = percentiles(runs, class, Stamp::Service)?;
-    if response.p50_ns.is_none() {
+    if service.p50_ns.is_none() {
         return Ok(None);
     }
     let count = |run: &Seen| Some(run.of_class(class, Stamp::Response)?.count as f64);
@@ -332,29 +333,53 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
         service,
         response,
         limit_ns,
-        within_limit: limit_ns
-            .filter(|_| !stepped)
-            .map(|limit| p90s.iter().all(|p90| *p90 <= limit)),
+        within_limit: limit_ns.filter(|_| !stepped).and_then(|limit| all_within(&p90s, limit)),
     }))
 }
 
-/// Percentiles over the blocks, and each block's 90th.
-fn percentiles(runs: &[&Seen], class: &str, stamp: Stamp) -> Result<(Percentiles, Vec<f64>), LedgerError> {
+/// Percentiles over the blocks, and each block's 90th; `None`: that one was never sent.
+fn percentiles(runs: &[&Seen], class: &str, stamp: Stamp) -> Result<(Percentiles, Vec<Option<f64>>), LedgerError> {
     let (mut p50s, mut p90s, mut p99s) = (Vec::new(), Vec::new(), Vec::new());
-    for row in runs.iter().filter_map(|run| run.of_class(class, stamp)) {
+    for run in runs {
+        let Some(row) = run.of_class(class, stamp) else {
+            continue;
+        };
         let usual = row.usual()?;
-        if let Some(said) = row.said()? {
-            p50s.push(said.p50_ns as f64);
-            p90s.push(usual.p90_ns as f64);
-            p99s.push(said.p99_ns as f64);
+        let Some(said) = row.said()? else { continue };
+        let unsent = unsent_of_ended(run, stamp);
+        if unsent <= 0.0 {
+            p50s.push(Some(said.p50_ns as f64));
+            p90s.push(Some(usual.p90_ns as f64));
+            p99s.push(Some(said.p99_ns as f64));
+            continue;
         }
+        let whole = row.kept()?;
+        let at = |quantile| with_unsent(&whole, quantile, unsent * whole.len() as f64);
+        p50s.push(at(0.5));
+        p90s.push(at(0.9));
+        p99s.push(at(0.99));
     }
+    // Of all blocks or of none: those that lack it are the slow ones.
+    let of_all = |each: &[Option<f64>]| {
+        each.iter()
+            .copied()
+            .collect::<Option<Vec<f64>>>()
+            .and_then(Figure::of_all)
+    };
     let percentiles = Percentiles {
-        p50_ns: Figure::of_all(p50s),
-        p90_ns: Figure::of_all(p90s.clone()),
-        p99_ns: Figure::of_all(p99s),
+        p50_ns: of_all(&p50s),
+        p90_ns: of_all(&p90s),
+        p99_ns: of_all(&p99s),
     };
     Ok((percentiles, p90s))
+}
+
+/// Whether each block keeps the limit; `None` where it is not known of one, and no other breaks it.
+fn all_within(p90s: &[Option<f64>], limit_ns: f64) -> Option<bool> {
+    if p90s.iter().flatten().any(|p90| *p90 > limit_ns) {
+        return Some(false);
+    }
+    p90s.iter().all(Option::is_some).then_some(true)
 }
 
 fn waits(runs: &[&Seen], first: &OrderEntry) -> Result<Vec<WaitFigures>, LedgerError> {

@@ -5,6 +5,7 @@
 
 use super::counts::{READS_ASKED, WRITES_ASKED};
 use crate::check::Status;
+use crate::figures::over;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
 use ledger::{Measure, PhaseKind};
@@ -23,6 +24,9 @@ pub const ASKED_BYTES_MIN: f64 = 1024.0 * 1024.0;
 
 /// A direction with less than this share of all bytes of the phase does not decide what the phase is.
 pub const ASKED_SHARE_MIN: f64 = 0.01;
+
+/// Random reads that reach a device larger by this factor were widened on their way, and not merged by chance.
+const WIDENED_MIN: f64 = 2.0;
 
 const READS: &str = "reads";
 
@@ -142,7 +146,10 @@ impl Provenance {
         let is_random = seen.iter().all(|phase| kind_row(phase.run.kind).is_random);
         let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
         let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
-        let missed_most = crate::figures::over(fetched, requests).unwrap_or(f64::INFINITY);
+        let near_reads = total(&[Measure::NearReads]);
+        let per_near = over(total(&[Measure::NearReadBytes]), near_reads);
+        let sizes = per_near.zip(over(read, requests));
+        let missed_most = over(fetched.or(near_reads.filter(|_| is_widened(sizes))), requests).unwrap_or(f64::INFINITY);
         let counts = total(&[Measure::NearReadBytes, Measure::NearWriteBytes]).is_some_and(|bytes| bytes > 0.0);
         let passed = |low, near: Option<f64>| passed(low, near.filter(|_| counts));
         let direction = |asked: Option<f64>, near, low: Option<f64>, apart: Measure, missed_most: f64| {
@@ -399,6 +406,12 @@ impl Beside {
     }
 }
 
+/// Whether the device reads several pages where one was asked, as a file system does that compresses: its bytes would
+/// hide pages that the page cache served. `sizes`: bytes of a read at the nearest device, and of one that was asked.
+fn is_widened(sizes: Option<(f64, f64)>) -> bool {
+    sizes.is_some_and(|(near, asked)| near >= WIDENED_MIN * asked)
+}
+
 fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
     if asked < floor {
         return Origin::None;
@@ -504,6 +517,17 @@ mod tests {
             None,
             "ranked with its memory, wherever that is"
         );
+    }
+
+    #[test]
+    fn reads_are_widened_where_each_is_of_several_pages() {
+        let page = 8192.0;
+        assert!(is_widened(Some((32_768.0, page))) && is_widened(Some((2.0 * page, page))));
+        assert!(
+            !is_widened(Some((page, page))) && !is_widened(Some((1.3 * page, page))),
+            "some were merged"
+        );
+        assert!(!is_widened(None), "nobody counted");
     }
 
     #[test]

@@ -130,8 +130,7 @@ impl PointOfRun {
         let served_ns = service.as_ref().map_or(mean_ns, |all| all.mean());
         let served_p99_ns = service.as_ref().unwrap_or(&response).value_at_quantile(0.99) as f64;
         let (limited_ns, limited_sent_ns) = match serving.limit_of {
-            // Unknown, it is longer than all that ended.
-            LimitOf::P99 => (p99_ns.unwrap_or(f64::INFINITY), served_p99_ns),
+            LimitOf::P99 => (p99_ns.unwrap_or_else(|| beyond_all(&response, serving)), served_p99_ns),
             LimitOf::Mean => (mean_ns, served_ns),
         };
         let done_per_s = point.in_time as f64 / seconds;
@@ -153,6 +152,14 @@ impl PointOfRun {
             limited_sent_ns,
         }))
     }
+}
+
+/// A p99 that is not known is longer than all that ended, and outside. It is finite, so that the rate at the limit lies
+/// between two points as for any other: with an infinite one it would be that of the point before, whatever the stack
+/// does.
+fn beyond_all(ended: &Histogram<u64>, serving: &FileServing) -> f64 {
+    let limit = serving.limit_ns.unwrap_or(0);
+    ended.max().max(limit.saturating_add(1)) as f64
 }
 
 /// Whether a response is within the limit.

@@ -7,7 +7,7 @@ use crate::cells::latency::unsent_objection;
 use crate::cells::metric::Metric;
 use crate::cells::provenance::{MayServe, Provenance, cached_counts, unseen};
 use crate::cells::ran_out;
-use crate::history::{Book, PhaseHead};
+use crate::history::{Book, PhaseHead, Seen};
 use crate::looked::looked;
 use crate::ranking::refusals;
 use ledger::{Group, Stack, TrialStatus};
@@ -191,6 +191,9 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     if let Some(unsent) = unsent_objection(&seen).filter(|_| of_p99) {
         return Some(unsent);
     }
+    if let Some(nothing) = nothing_done(phase, &seen) {
+        return Some(nothing);
+    }
     // A distribution that can't be read fails the report where its cell is made.
     let all: Vec<_> = book.seen(stack, &phase.name).collect();
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
@@ -202,4 +205,13 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     of_serving
         .or(of_orders)
         .or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
+}
+
+/// A run that did nothing has no ratio. To drop its block would leave out the worst of the stack's runs.
+fn nothing_done(phase: &PhaseHead, seen: &[&Seen]) -> Option<String> {
+    let metric = Metric::of(phase.kind);
+    let is_nothing = |run: &&&Seen| metric.value(run).ok().flatten() == Some(0.0);
+    let blocks = seen.iter().filter(is_nothing).count();
+    let of = seen.len();
+    (blocks > 0).then(|| format!("it did nothing in {blocks} of {of} blocks: there is no ratio to that"))
 }

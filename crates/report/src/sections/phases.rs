@@ -188,7 +188,7 @@ fn work(phase: &PhaseReport) -> Vec<Column<'_, OfStack>> {
     let (head, unit, form) = primary(phase.metric);
     let scheduled = phase.metric == Metric::ResponseNsP99;
     let kind = kind_row(phase.kind);
-    let unsent = kind.is_open && kind.is_random;
+    let unsent = kind.is_open;
     let differ = same_blocks(phase).is_none();
     vec![
         column(head, unit, move |cell: &OfStack| Cell::unmarked(cell.primary, form)).compared(),

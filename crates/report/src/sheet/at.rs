@@ -6,7 +6,7 @@ use super::between::Between;
 use crate::cells::{Cell, PhaseReport};
 use crate::figures::Figure;
 use crate::history::{Book, PhaseHead, Runs, Seen};
-use ledger::{FactName, FactValue, Measure, PhaseKind, ZfsWay};
+use ledger::{FactName, FactValue, Measure, PhaseKind, Role, Way, ZfsWay};
 
 /// One stack in one phase, to be checked.
 pub(crate) struct At<'a> {
@@ -18,6 +18,8 @@ pub(crate) struct At<'a> {
     pub margin: f64,
     /// Whether the stack's ZFS runs in a process of its own.
     pub in_process: bool,
+    /// Whether it reads through the page cache from a device that others may use as well.
+    pub shares_cached_device: bool,
     /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
     pub between: Option<Between>,
     /// Those that the cell's figures are of.
@@ -36,6 +38,7 @@ impl<'a> At<'a> {
             by_count: book.goes_home_by_count(&head.name),
             margin: book.study.margin,
             in_process: matches!(way, Some(FactValue::ZfsWay(ZfsWay::Userspace | ZfsWay::Fuse(_)))),
+            shares_cached_device: shares_cached_device(book, &cell.stack),
             between: Between::of(book, &cell.stack),
             runs: book.valid(&cell.stack, &report.name),
             all: book.came_through(&cell.stack, &report.name),
@@ -51,4 +54,11 @@ impl<'a> At<'a> {
     pub(crate) fn measured(&self, measure: Measure) -> Option<Figure> {
         self.runs.measured(measure)
     }
+}
+
+/// Of a directory that was there; LUNs of a study are the stack's own.
+fn shares_cached_device(book: &Book, stack: &str) -> bool {
+    let reads_go = book.of_stack(stack, FactName::ReadsGo.on(Role::Data));
+    let mut found = book.stacks.iter().filter(|one| one.name == stack);
+    found.any(|stack| stack.kind == "directory") && !matches!(reads_go, Some(FactValue::Way(Way::Around)))
 }

@@ -6,6 +6,7 @@
 
 use super::at::At;
 use super::rule::{Bound, Document, Rule, Take, Taken};
+use crate::cells::provenance::DEVICE_SHARE_MIN;
 use crate::check::Status;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::{CLOCK_STEP_NS_MAX, Runs, Seen};
@@ -178,6 +179,9 @@ pub(crate) fn others_io(at: &At<'_>) -> Option<Taken> {
             let excess = (run.get(moved)? - asked * copies.map_or(1.0, |of| run.get(of).unwrap_or(1.0))).max(0.0);
             theirs += excess.min(run.get(others)?);
         }
+        if at.shares_cached_device {
+            theirs = theirs.max(in_place_of_a_cache(run));
+        }
         // A copy or a load asks nothing of the engine: what its devices move is nobody's excess.
         is_asked.then_some(if theirs > OTHERS_IO_BYTES {
             theirs / near.max(1.0)
@@ -194,6 +198,20 @@ pub(crate) fn others_io(at: &At<'_>) -> Option<Taken> {
     let figure = format!("up to {part} of what the stack's devices moved was {whose}");
     let bound = format!("at most {} and {}", percent(OTHERS_IO_MAX), bytes(OTHERS_IO_BYTES));
     Some(Taken::holds(share.median <= OTHERS_IO_MAX, figure).against(bound))
+}
+
+/// Bytes that others read, where the device would not have moved what was asked without them: they may fill exactly
+/// what a cache served.
+fn in_place_of_a_cache(run: &Seen) -> f64 {
+    let of = |measure| run.get(measure).unwrap_or(0.0);
+    let (asked, moved) = (of(Measure::EngineReadBytes), of(Measure::NearReadBytes));
+    let others = of(Measure::OthersReadBytes).min(moved);
+    let enough = DEVICE_SHARE_MIN * asked;
+    if moved >= enough && moved - others < enough {
+        others
+    } else {
+        0.0
+    }
 }
 
 pub(crate) fn clock(at: &At<'_>) -> Option<Taken> {

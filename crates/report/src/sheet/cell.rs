@@ -234,8 +234,9 @@ impl At<'_> {
     pub(crate) fn unsent(&self) -> Option<Taken> {
         // A ramp ends beyond its limit on purpose; its table has the share of each point.
         let share = self.cell.unsent_share.filter(|_| self.cell.serving.is_none())?;
-        let figure = format!("{} of what fell due was never sent", percent(share.median));
-        Some(Taken::share(share.median, figure))
+        // Of the worst block: one block above the threshold takes the p99 out of the ranking.
+        let figure = format!("up to {} of what fell due was never sent", percent(share.high));
+        Some(Taken::share(share.high, figure))
     }
 
     pub(crate) fn observer(&self) -> Option<Taken> {

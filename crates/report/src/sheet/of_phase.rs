@@ -278,9 +278,10 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(beside::others_io),
         document: Some(Document {
             figure: "what the nearest devices moved beyond what the engine requested (a mirror's copies counted), \
-                 up to what other visible processes read or wrote. No line if the engine requested nothing, or if \
-                 the host's processes are hidden (a container with its own process numbers, a `/proc` with \
-                 `hidepid`)",
+                 up to what other visible processes read or wrote. A directory that is read through the page cache: \
+                 also what they read, if without it the device would not have moved what was asked. No line if the \
+                 engine requested nothing, or if the host's processes are hidden (a container with its own process \
+                 numbers, a `/proc` with `hidepid`)",
             threshold: "10 % and 16 MiB",
             beyond: "",
             why: "one of the two proves nothing alone: the first may be the stack's own inflation, the second \

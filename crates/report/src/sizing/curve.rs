@@ -9,6 +9,20 @@ pub(crate) type Point = (f64, f64);
 
 /// LUNs that carry the load once; `None` where more LUNs did not carry more. Points in ascending order of LUNs.
 pub(crate) fn luns(points: &[Point]) -> Option<f64> {
+    let whole = points.first().map_or(0.0, |first| first.0);
+    at(points, points, whole)
+}
+
+/// The fewest and the most LUNs, where each point is known by the lower and the upper end of its share only. A line
+/// that goes on beyond the points is as steep, or as flat, as the ends of its two points allow.
+pub(crate) fn ends(low: &[Point], high: &[Point]) -> [Option<f64>; 2] {
+    let whole = high.first().map_or(0.0, |first| first.0);
+    [at(low, high, 0.0), at(high, low, whole)]
+}
+
+/// `other`: of the points that a line beyond the measured ones comes from. `if_flat`: LUNs below the smallest stack
+/// where the larger one carries no more.
+fn at(points: &[Point], other: &[Point], if_flat: f64) -> Option<f64> {
     let [first, .., last] = points else {
         // One of them, so many times.
         return points.first().map(|(luns, share)| luns * share);
@@ -16,7 +30,7 @@ pub(crate) fn luns(points: &[Point]) -> Option<f64> {
     if first.1 <= 1.0 {
         // A flat curve says that something else is the limit, not that fewer LUNs carry more than their part.
         let in_proportion = first.0 * first.1;
-        let on_line = on_line(*first, points[1]).unwrap_or(first.0);
+        let on_line = on_line(*first, other[1]).unwrap_or(if_flat);
         return Some(on_line.max(in_proportion).min(first.0));
     }
     let pairs = points.windows(2).map(|pair| (pair[0], pair[1]));
@@ -24,7 +38,7 @@ pub(crate) fn luns(points: &[Point]) -> Option<f64> {
     match crossed {
         Some((below, above)) => on_line(below, above),
         // Beyond the last point LUNs are not taken to carry more than their part.
-        None => on_line(points[points.len() - 2], *last).map(|luns| luns.max(last.0 * last.1)),
+        None => on_line(other[points.len() - 2], *last).map(|luns| luns.max(last.0 * last.1)),
     }
 }
 
@@ -66,6 +80,31 @@ mod tests {
         // One LUN scattered, so that two seem to carry three times as much as one.
         let found = luns(&[(1.0, 12.0), (2.0, 4.0)]).unwrap();
         assert!((found - 8.0).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
+    fn an_interval_beyond_the_points_grows_with_the_scatter_of_the_smaller_stack() {
+        let of = |one: [f64; 2], two: [f64; 2]| {
+            let points = |end: usize| [(1.0, one[end]), (2.0, two[end])];
+            ends(&points(0), &points(1))
+        };
+        let middle = luns(&[(1.0, 2.7), (2.0, 1.5)]).unwrap();
+        let [low, high] = of([1.89, 3.85], [1.40, 1.61]);
+        assert!(low.unwrap() < middle && high.unwrap() > 15.0, "{low:?} {high:?}");
+        let [_, nearer] = of([2.5, 2.9], [1.40, 1.61]);
+        assert!(nearer.unwrap() > middle && nearer < high, "{nearer:?}");
+        assert_eq!(
+            of([1.5, 4.8], [1.40, 1.61])[1],
+            None,
+            "the small stack may carry as much"
+        );
+        // On the other side: fewer LUNs than were measured.
+        let [low, high] = of([0.5, 0.6], [0.3, 0.35]);
+        let middle = luns(&[(1.0, 0.55), (2.0, 0.32)]).unwrap();
+        assert!(
+            low.unwrap() < middle && middle < high.unwrap() && high.unwrap() <= 1.0,
+            "{low:?} {high:?}"
+        );
     }
 
     #[test]

@@ -230,13 +230,15 @@ fn scans(runs: &[(u32, &Seen)]) -> Option<String> {
 /// What these runs of a phase carried: each of them read.
 fn of_phase(head: &PhaseHead, runs: &[(u32, &Seen)], slower: f64, whole_host: bool) -> Result<Carried, LedgerError> {
     let open = kind_row(head.kind).is_open;
-    let (mut mixes, mut rates, mut p99s) = (Vec::new(), ByBlock::new(), Vec::new());
+    let (mut mixes, mut rates, mut p99s) = (Vec::new(), ByBlock::new(), Some(Vec::new()));
     let (mut processor_s, mut processors, mut device_bytes) = (ByBlock::new(), None, ByBlock::new());
     for &(block, seen) in runs {
         let read = pages_read(seen);
         mixes.push(pages(seen, UPDATED) / read);
         rates.insert(block, read / seen.total_s() * slower);
-        p99s.extend(slowest(seen, open)?.map(|ns| ns / slower));
+        // Nothing is said of all blocks where one has none.
+        let known = p99s.zip(slowest(seen, open)?);
+        p99s = known.map(|(p99s, ns)| [p99s, vec![ns / slower]].concat());
         device_bytes.extend(seen.moved_bytes().map(|bytes| (block, bytes / read)));
         if let Some((busy_ns, of)) = busy(seen).filter(|_| whole_host) {
             processor_s.insert(block, busy_ns / 1e9 / read);
@@ -248,7 +250,7 @@ fn of_phase(head: &PhaseHead, runs: &[(u32, &Seen)], slower: f64, whole_host: bo
         open,
         updates_per_read: stats::median(&mixes),
         reads_per_s: rates,
-        p99_ns: (!p99s.is_empty()).then(|| stats::median(&p99s)),
+        p99_ns: p99s.and_then(|p99s| p99s.into_iter().reduce(f64::max)),
         processor_s,
         processors,
         device_bytes,

@@ -173,12 +173,10 @@ fn sized(book: &Book, analysis: &Analysis, family: &[Member<'_>], load: &Load) -
 
 /// LUNs that carry the rate.
 fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
-    let at = |pick: fn(&Share) -> Option<f64>| -> Option<f64> {
-        let points: Option<Vec<curve::Point>> =
-            shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect();
-        curve::luns(&points?)
+    let at = |pick: fn(&Share) -> Option<f64>| -> Option<Vec<curve::Point>> {
+        shares.iter().map(|(luns, share)| Some((*luns, pick(share)?))).collect()
     };
-    let Some(middle) = at(|share| Some(share.middle)) else {
+    let Some(middle) = at(|share| Some(share.middle)).and_then(|points| curve::luns(&points)) else {
         if !shares.is_empty() {
             sized
                 .notes
@@ -186,10 +184,9 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
         }
         return;
     };
-    // Ends of unlike scatter make curves of unlike slope, which may cross, or come to no number at the low ends.
-    let low = at(|share| Some(share.ends?[0])).map_or(middle, |low| low.min(middle));
-    let high = at(|share| Some(share.ends?[1])).map(|high| high.max(middle));
-    let has_interval = shares.iter().all(|(_, share)| share.ends.is_some());
+    let ends = at(|share| Some(share.ends?[0])).zip(at(|share| Some(share.ends?[1])));
+    let has_interval = ends.is_some();
+    let [low, high] = ends.map_or([None; 2], |(low, high)| curve::ends(&low, &high));
     if !has_interval {
         let said = "one block: no interval, so no number to take; run more blocks (`--extend`)";
         sized.notes.push(said.into());
@@ -200,7 +197,7 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
         ));
         return;
     }
-    (sized.for_rate, sized.low, sized.high) = (Some(middle), high.map(|_| low), high);
+    (sized.for_rate, sized.low, sized.high) = (Some(middle), low, high);
     for (_, share) in shares {
         sized.phases.extend(share.phases.iter().cloned());
     }
@@ -214,7 +211,10 @@ fn rate(sized: &mut SizedStack, shares: &[(f64, Share)], load: &Load) {
     }
     if shares.iter().any(|(_, share)| share.paced) {
         let said = match load.p99_ns {
-            Some(_) => "at the highest measured rate that keeps the p99; what lies between it and the next is unknown",
+            Some(_) => {
+                "at the highest measured rate whose every block keeps the p99. The interval is that of the schedule: \
+                 how much more a build carries is unknown"
+            }
             None => "at the highest rate of a phase on a schedule: it may carry more",
         };
         sized.notes.push(said.into());

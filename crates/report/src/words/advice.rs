@@ -86,7 +86,8 @@ impl<'a> Group<'a> {
             clauses.extend(self.rest(&margin));
         }
         // Right after the advice: the tables say the rest, but an advice without this would say too much.
-        clauses.splice(1..1, self.small(analysis.study.margin).into_iter().chain(open));
+        let limits = self.contradicted().into_iter().chain(self.small(analysis.study.margin));
+        clauses.splice(1..1, limits.chain(open));
         clauses
     }
 
@@ -129,6 +130,24 @@ impl<'a> Group<'a> {
             verdict: Verdict::Equivalent,
         });
         Some(Clause::of(said, inside).always())
+    }
+
+    /// Verdicts against which later blocks speak: each stays as it was first given, and its interval has moved.
+    fn contradicted(&self) -> Option<Clause> {
+        let moved = |one: &&&Comparison| match one.verdict {
+            Verdict::Better => one.low.is_some_and(|low| low <= 1.0),
+            Verdict::Worse => one.high.is_some_and(|high| high >= 1.0),
+            Verdict::Equivalent | Verdict::NotEnoughData => false,
+        };
+        let moved: Vec<String> = self
+            .all
+            .iter()
+            .filter(moved)
+            .map(|one| format!("{} in {}", one.stack, one.phase))
+            .collect();
+        let moved: Vec<&str> = moved.iter().map(String::as_str).collect();
+        let said = format!("Blocks after the decision contradict it: {}", listed(&moved, "and"));
+        (!moved.is_empty()).then(|| Clause::from(said).always())
     }
 
     /// What is undecided; `advised`: beside an advice, which leaves out stacks that nothing speaks for or against.

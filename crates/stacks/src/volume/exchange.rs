@@ -6,9 +6,8 @@
 //! anything, and a wait of hours for one that will never hold all.
 
 use super::commands::{PATIENCE, RESYNC_LIMIT, on_array, tool, words};
-use super::health::{is_faulty, is_in_sync};
 use super::mapped::Kernel;
-use super::said::{Completed, RaidStatus, completed, mirror_status, used_bytes};
+use super::said::{Completed, RaidStatus, completed, is_faulty, is_in_sync, mirror_status, used_bytes};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
 use crate::error::StackError;

@@ -4,7 +4,7 @@
 //! because no LUN was lost with the power.
 
 use super::mapped::Kernel;
-use super::said::{RaidStatus, raid_status, snapshot_ended};
+use super::said::{RaidStatus, is_faulty, raid_status, snapshot_ended};
 use super::whole::{mirror, names_of, wait_until_whole};
 use super::{Made, lvm, mapped};
 use crate::built::Built;
@@ -132,16 +132,6 @@ fn lost_of_array(kernel: Kernel<'_>, uuid: &[u8; 16], luns: &[PathBuf]) -> Optio
         names.join(", ")
     };
     (missing > 0).then(|| format!("md lost {which}"))
-}
-
-/// Whether the state of a LUN in an array says that it is lost to it.
-pub(super) fn is_faulty(state: &str) -> bool {
-    state.split(',').any(|word| word == "faulty")
-}
-
-/// A LUN of an array that holds all of it.
-pub(super) fn is_in_sync(state: &str) -> bool {
-    state.split(',').any(|word| word == "in_sync") && !is_faulty(state)
 }
 
 #[cfg(test)]
@@ -287,19 +277,5 @@ mod tests {
         }
         let whole = laid_out("md-raid5");
         assert_eq!(unmatched(whole.kernel(), &whole.array()).expect("counted"), 0);
-    }
-
-    #[test]
-    fn faulty_is_a_word_and_not_a_part_of_one() {
-        assert!(is_faulty("faulty") && is_faulty("faulty,write_error") && is_faulty("blocked,faulty"));
-        for state in [
-            "",
-            "in_sync",
-            "in_sync,want_replacement",
-            "spare,replacement",
-            "nonfaulty",
-        ] {
-            assert!(!is_faulty(state), "{state}");
-        }
     }
 }

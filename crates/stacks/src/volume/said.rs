@@ -126,6 +126,16 @@ pub fn completed(text: &str) -> Option<Completed> {
     pair(done, all)
 }
 
+/// Whether the state of a LUN in an array says that it is lost to it.
+pub(super) fn is_faulty(state: &str) -> bool {
+    state.split(',').any(|word| word == "faulty")
+}
+
+/// A LUN of an array that holds all of it.
+pub(super) fn is_in_sync(state: &str) -> bool {
+    state.split(',').any(|word| word == "in_sync") && !is_faulty(state)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +183,19 @@ mod tests {
         );
         assert_eq!(completed("none\n"), None);
         assert_eq!(completed("9 / 8\n"), None);
+    }
+
+    #[test]
+    fn faulty_is_a_word_and_not_a_part_of_one() {
+        assert!(is_faulty("faulty") && is_faulty("faulty,write_error") && is_faulty("blocked,faulty"));
+        for state in [
+            "",
+            "in_sync",
+            "in_sync,want_replacement",
+            "spare,replacement",
+            "nonfaulty",
+        ] {
+            assert!(!is_faulty(state), "{state}");
+        }
     }
 }

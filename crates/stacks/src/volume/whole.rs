@@ -3,8 +3,8 @@
 //! Asks the kernel. Prevents: a phase that shares the disks with copies which the kernel still makes.
 
 use super::commands::{PATIENCE, RESYNC_LIMIT};
-use super::health::is_faulty;
 use super::mapped::Kernel;
+use super::said::is_faulty;
 use super::{lvm, mapped};
 use crate::error::StackError;
 use crate::run::Run;
