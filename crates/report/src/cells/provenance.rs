@@ -131,10 +131,8 @@ impl Provenance {
         let all = read.unwrap_or(0.0) + written.unwrap_or(0.0);
         let floor = ASKED_BYTES_MIN.max(ASKED_SHARE_MIN * all);
         // A stack that compresses moves fewer bytes than it was given, and no cache took the rest.
-        let squeezed = seen
-            .iter()
-            .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
-            .fold(1.0, f64::max);
+        let ratios = seen.iter().filter_map(|phase| phase.get(Measure::DataCompressionRatio));
+        let squeezed = ratios.fold(1.0, f64::max);
         let beside = Beside::of(seen);
         let [hits, misses, ahead] =
             [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
@@ -146,9 +144,8 @@ impl Provenance {
         let is_random = seen.iter().all(|phase| kind_row(phase.run.kind).is_random);
         let fetched = misses.zip(ahead).map(|(misses, ahead)| misses + ahead);
         let requests = total(&[Measure::EnginePhysicalReads]).filter(|_| is_random);
-        let near_reads = total(&[Measure::NearReads]);
-        let per_near = over(total(&[Measure::NearReadBytes]), near_reads);
-        let sizes = per_near.zip(over(read, requests));
+        let [near_reads, near_bytes] = [Measure::NearReads, Measure::NearReadBytes].map(|of| total(&[of]));
+        let sizes = over(near_bytes, near_reads).zip(over(read, requests));
         let missed_most = over(fetched.or(near_reads.filter(|_| is_widened(sizes))), requests).unwrap_or(f64::INFINITY);
         let counts = total(&[Measure::NearReadBytes, Measure::NearWriteBytes]).is_some_and(|bytes| bytes > 0.0);
         let passed = |low, near: Option<f64>| passed(low, near.filter(|_| counts));
@@ -180,7 +177,7 @@ impl Provenance {
             arc_share,
             reads: direction(
                 read,
-                total(&[Measure::NearReadBytes]),
+                near_bytes,
                 total(&[Measure::LowReadBytes]),
                 Measure::TempDeviceReadBytes,
                 missed_most,
