@@ -93,6 +93,10 @@ impl Kept {
             let words = |number: &u64| format!("the index and the table differ in row {number} of session {session}");
             self.wrong.extend(differ.map(words));
         }
+        // Twice in the index alone, say.
+        let only_there = found.wrong.iter().filter(|wrong| !self.wrong.contains(wrong));
+        let only_there: Vec<String> = only_there.map(|wrong| format!("by its index: {wrong}")).collect();
+        self.wrong.extend(only_there);
     }
 
     /// The first number that is free in each session.
@@ -176,6 +180,16 @@ mod tests {
         let mut dangling = whole();
         dangling.same_by_index(&kept(&[(0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2), (0, 0, 3)]));
         assert_eq!(lost(&dangling).lost, 1);
+        let mut pointed_at_twice = whole();
+        pointed_at_twice.same_by_index(&twice);
+        let found = lost(&pointed_at_twice);
+        assert!(
+            found.lost == 1 && found.examples[0].contains("by its index"),
+            "{found:?}"
+        );
+        let mut both = twice.clone();
+        both.same_by_index(&twice);
+        assert_eq!(lost(&both).lost, 1, "it is counted once");
     }
 
     fn kept(rows: &[(usize, u32, u64)]) -> Kept {

@@ -79,7 +79,11 @@ pub(crate) fn is_direct_loop(root: &Root, device: &str) -> bool {
 /// Whether the kernel counts a device's flushes. Partitions, and devices that have no queues of their own (device
 /// mapper, md, zram, several paths of NVMe), show a count that stays 0.
 pub fn counts_flushes(device: &str) -> bool {
-    Root::live().block_dir(device).join("mq").exists()
+    has_queues(&Root::live(), device)
+}
+
+fn has_queues(root: &Root, device: &str) -> bool {
+    root.block_dir(device).join("mq").exists()
 }
 
 /// Compressed and plain RAM disks.
@@ -169,4 +173,28 @@ fn numbered(device: &str, prefix: &str) -> bool {
     device
         .strip_prefix(prefix)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn queues_and_direct_loops_are_those_that_the_kernel_shows() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = Root::at(dir.path(), |_| Err(std::io::ErrorKind::NotFound.into()));
+        let of = |device: &str, path: &str, text: &str| {
+            let file = root.sys.join("class/block").join(device).join(path);
+            fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+            fs::write(file, text).expect("written");
+        };
+        of("sda", "mq/0/nr_tags", "32");
+        of("dm-0", "size", "8");
+        assert!(has_queues(&root, "sda") && !has_queues(&root, "dm-0") && !has_queues(&root, "gone"));
+        of("loop0", "loop/dio", "1\n");
+        of("loop1", "loop/dio", "0\n");
+        assert!(is_direct_loop(&root, "loop0"));
+        assert!(!is_direct_loop(&root, "loop1") && !is_direct_loop(&root, "dm-0"));
+    }
 }

@@ -291,6 +291,26 @@ mod tests {
         assert_eq!(cost(vec![point(100.0, 100.0, 5.0)]), None);
     }
 
+    /// Two stacks with the same last point inside may do unlike work beyond it.
+    #[test]
+    fn a_p99_that_is_not_known_lies_beyond_all_that_ended_and_is_finite() {
+        let mut ended = Histogram::<u64>::new(3).expect("a distribution");
+        ended.record(40_000_000).expect("recorded");
+        let beyond = beyond_all(&ended, &serving(Some(15_000_000)));
+        assert!((40e6..41e6).contains(&beyond), "{beyond}");
+        let short = beyond_all(&ended, &serving(Some(60_000_000)));
+        assert!(short > 60e6, "it is outside: {short}");
+        let rate = |done: f64| {
+            let over = PointOfRun {
+                limited_ns: beyond,
+                inside: false,
+                ..point(200.0, done, 45.0)
+            };
+            at_limit(&[point(100.0, 100.0, 5.0), over], &serving(Some(15_000_000)))
+        };
+        assert_ne!(rate(120.0), rate(190.0));
+    }
+
     #[test]
     fn a_ramp_that_runs_out_of_sessions_says_nothing_of_its_server() {
         let with = serving(Some(15_000_000));

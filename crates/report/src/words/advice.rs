@@ -146,7 +146,7 @@ impl<'a> Group<'a> {
             .map(|one| format!("{} in {}", one.stack, one.phase))
             .collect();
         let moved: Vec<&str> = moved.iter().map(String::as_str).collect();
-        let said = format!("Blocks after the decision contradict it: {}", listed(&moved, "and"));
+        let said = format!("Later blocks contradict the verdict on {}", listed(&moved, "and"));
         (!moved.is_empty()).then(|| Clause::from(said).always())
     }
 
@@ -512,6 +512,22 @@ mod tests {
             kept(1, &some),
             ["2 other comparisons with ext4 are undecided after 4 blocks"]
         );
+    }
+
+    #[test]
+    fn a_verdict_that_later_blocks_contradict_is_named() {
+        let moved = |verdict, low, high| Comparison {
+            low: Some(low),
+            high: Some(high),
+            ..comparison("xfs", "reads", verdict, 1.0)
+        };
+        let said = ["Later blocks contradict the verdict on xfs in reads"];
+        for contradicted in [moved(Verdict::Better, 0.65, 1.1), moved(Verdict::Worse, 0.9, 1.4)] {
+            assert_eq!(kept(0, &[contradicted]), said);
+        }
+        for held in [moved(Verdict::Better, 1.1, 1.4), moved(Verdict::Worse, 0.6, 0.9)] {
+            assert_eq!(kept(0, &[held]), [""; 0]);
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn checked_by_others(built: &Built) -> Option<String> {
 fn check_of(kernel: Kernel<'_>, array: &Path) -> Option<String> {
     let action = kernel.action_of(array).ok()?;
     matches!(action.as_str(), "check" | "repair")
-        .then(|| format!("md reads all LUNs of the array meanwhile ({action})"))
+        .then(|| format!("md does a {action} of the array for somebody else: wait until it is over, and run again"))
 }
 
 /// Bytes, at least, of the stripes whose parity did not match their data when the stack came up: read once the kernel
@@ -176,7 +176,7 @@ mod tests {
         for (scene, expected) in [
             (
                 "md-raid5-check",
-                Some("md reads all LUNs of the array meanwhile (check)"),
+                Some("md does a check of the array for somebody else: wait until it is over, and run again"),
             ),
             ("md-raid5", None),
             ("md-raid5-sync", None),

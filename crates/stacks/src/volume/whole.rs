@@ -34,7 +34,13 @@ pub(super) fn wait_until_whole(manager: &Manager, uuid: &[u8; 16], device: &Path
             Copies::Same => return Ok(()),
             Copies::Coming => lost_since = None,
             Copies::Lost(why) if lost_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => {
-                return Err(failed(io::Error::other(why)));
+                let cure = "replace the LUN; the kernel log (dmesg) may say what ails it";
+                return Err(StackError::path(
+                    "wait for the copies of",
+                    device,
+                    io::Error::other(why),
+                    cure,
+                ));
             }
             Copies::Lost(_) => {}
         }
