@@ -30,24 +30,6 @@ fn a_slower_stack_is_worse_by_its_ratio() {
     );
 }
 
-/// To drop the block would leave out the worst of its runs.
-#[test]
-fn a_stack_that_did_nothing_in_a_block_is_not_ranked_there() {
-    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]);
-    scene.in_block = |block, stack| match (stack, block) {
-        ("xfs", 1) => 0.0,
-        _ => 1.0,
-    };
-    let analysis = scene.film().analysis();
-    let mut all = analysis.unranked.iter();
-    let nothing = all.find(|one| one.reason.contains("it did nothing in 1 of"));
-    let phase = nothing
-        .and_then(|one| one.phase.as_deref())
-        .expect("a scan of no bytes");
-    assert!(analysis.comparisons.iter().all(|one| one.phase != phase), "{phase}");
-    assert!(analysis.dropped.is_empty(), "{:?}", analysis.dropped);
-}
-
 #[test]
 fn a_faster_stack_is_better() {
     let analysis = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]).film().analysis();
