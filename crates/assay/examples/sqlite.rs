@@ -106,7 +106,7 @@ fn tell(ended: Vec<(Outcome, LockWait)>, io: Option<IoCounts>, users: u32) {
     );
     if let Some(io) = io {
         let service_ns: f64 = outcome.classes.iter().map(|c| c.service.mean() * c.count as f64).sum();
-        let share = io.volume_ns as f64 / service_ns * 100.0;
+        let share = io.file_set_ns as f64 / service_ns * 100.0;
         println!("  at most {share:.0} % of the service is storage; {io:?}");
     }
 }

@@ -104,7 +104,7 @@ fn lite(dir: &tempfile::TempDir, scale: Scale) -> sqlite::Place {
     place
 }
 
-/// The tables, loaded once, on a volume of our VFS and in a file of the operating system.
+/// The tables, loaded once, on a file set of our VFS and in a file of the operating system.
 #[test]
 fn copied_tables_are_those_that_were_loaded() {
     let dir = tempfile::Builder::new()
@@ -118,15 +118,15 @@ fn copied_tables_are_those_that_were_loaded() {
     let image = sqlite::Image::of(std::fs::File::open(&kept).unwrap()).unwrap();
     std::fs::remove_file(&kept).unwrap();
     let files = sqlite::DirectFiles::claim(&dir.path().join("direct")).unwrap();
-    let volume = files.create(&targets::PsyncPort::open, 2, sqlite::VolumeSpec::default(), 7);
-    let on_volume = sqlite::Place::on(Arc::new(volume.unwrap())).unwrap();
+    let file_set = files.create(&targets::PsyncPort::open, 2, sqlite::FileSetSpec::default(), 7);
+    let on_file_set = sqlite::Place::on(Arc::new(file_set.unwrap())).unwrap();
     let buffered = sqlite::Place::buffered(&dir.path().join("buffered"));
     let sums = |place: &sqlite::Place| {
         let session = place.connect(&sqlite::Settings::default()).unwrap();
         Table::ALL.map(|table| sqlite::decision_support_checksums(&session, table).unwrap())
     };
     let expected = sums(&loaded);
-    for place in [&on_volume, &buffered] {
+    for place in [&on_file_set, &buffered] {
         image.copy_into(place, &AtomicBool::new(false)).unwrap();
         assert_eq!(sums(place), expected);
         let session = place.connect(&sqlite::Settings::default()).unwrap();

@@ -5,7 +5,7 @@
 
 use crate::storm::Rows;
 use databases::sqlite::{
-    DATA_AT, Journal, Place, Session, Settings, SqliteError, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN,
+    DATA_AT, FileSet, FileSetSpec, Journal, Place, Session, Settings, SqliteError, Synchronous, WRITER_MEMORY_MIN,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,7 +26,7 @@ enum Planted {
     TailLost,
 }
 
-/// The model with a bug between it and the volume.
+/// The model with a bug between it and the file set.
 struct Window {
     inner: ModelPort,
     planted: Planted,
@@ -94,12 +94,12 @@ fn model(seed: u64) -> Model {
     Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, seed)
 }
 
-fn spec(seed: u64) -> VolumeSpec {
-    VolumeSpec {
+fn spec(seed: u64) -> FileSetSpec {
+    FileSetSpec {
         grow_step: [4096, 64 << 10, 1 << 20][(seed % 3) as usize],
         powersafe_overwrite: seed % 4 != 3,
         log_memory: [16 << 20, 0, 20_000][(seed / 24 % 3) as usize],
-        ..VolumeSpec::default()
+        ..FileSetSpec::default()
     }
 }
 
@@ -138,13 +138,13 @@ fn live(life: &mut Life, seed: u64, planted: Planted) -> Result<(), String> {
         planted,
         swallowed: Vec::new(),
     };
-    let volume = Volume::open(window, Vec::new(), spec(seed)).map_err(|e| format!("open: {e}"))?;
-    let volume = Arc::new(volume);
-    let place = Place::on(volume.clone()).unwrap();
+    let file_set = FileSet::open(window, Vec::new(), spec(seed)).map_err(|e| format!("open: {e}"))?;
+    let file_set = Arc::new(file_set);
+    let place = Place::on(file_set.clone()).unwrap();
     let worked = work(life, &place, &mut rng, seed);
     drop(place);
-    let volume = Arc::try_unwrap(volume).ok().expect("the last count");
-    let mut window = volume.into_ports().0;
+    let file_set = Arc::try_unwrap(file_set).ok().expect("the last count");
+    let mut window = file_set.into_ports().0;
     // What went wrong before the power failed is an error of ours.
     if let Err(error) = worked
         && !window.inner.is_off()
@@ -178,8 +178,8 @@ fn work(life: &mut Life, place: &Place, rng: &mut Xoshiro256PlusPlus, seed: u64)
 /// Starts the machine again and looks.
 fn survey(life: &mut Life, seed: u64) -> Result<(), String> {
     let port = ModelPort::from_disks(model(seed), life.disks.clone()).unwrap();
-    let volume = Arc::new(Volume::open(port, Vec::new(), spec(seed)).map_err(|e| format!("open again: {e}"))?);
-    let place = Place::on(volume.clone()).unwrap();
+    let file_set = Arc::new(FileSet::open(port, Vec::new(), spec(seed)).map_err(|e| format!("open again: {e}"))?);
+    let place = Place::on(file_set.clone()).unwrap();
     let look = |session: &Session| -> Result<(String, Rows), SqliteError> {
         crate::storm::prepare(session)?;
         Ok((session.integrity()?, crate::storm::rows(session)?))
@@ -202,17 +202,17 @@ fn survey(life: &mut Life, seed: u64) -> Result<(), String> {
     life.sure = rows.clone();
     life.maybe = rows;
     drop((session, place));
-    let volume = Arc::try_unwrap(volume).ok().expect("the last count");
-    life.disks = volume.into_ports().0.shut_down();
+    let file_set = Arc::try_unwrap(file_set).ok().expect("the last count");
+    life.disks = file_set.into_ports().0.shut_down();
     Ok(())
 }
 
 /// Three lives on the same disks.
 fn tell(seed: u64, planted: Planted) -> Result<(), String> {
     let port = ModelPort::open(model(seed)).unwrap();
-    let volume = Volume::create(port, Vec::new(), spec(seed), seed).map_err(|e| e.to_string())?;
+    let file_set = FileSet::create(port, Vec::new(), spec(seed), seed).map_err(|e| e.to_string())?;
     let mut life = Life {
-        disks: volume.into_ports().0.shut_down(),
+        disks: file_set.into_ports().0.shut_down(),
         sure: Rows::new(),
         maybe: Rows::new(),
     };

@@ -6,8 +6,8 @@
 use databases::bulk::{BulkDatabase, BulkLoad};
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::sqlite::{
-    BulkSession, CacheCounts, Connections, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape,
-    Session, Settings, SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions,
+    BulkSession, CacheCounts, Connections, DirectFiles, FileSet, FileSetSpec, Journal, OrderWorker, Place, Scattered,
+    ScatteredShape, Session, Settings, SharedWriter, Synchronous, WRITER_MEMORY_MIN, broken_conditions,
     broken_conditions_by, load, load_scattered,
 };
 use proptest::prelude::*;
@@ -26,10 +26,10 @@ fn dir() -> tempfile::TempDir {
         .unwrap()
 }
 
-fn spec() -> VolumeSpec {
-    VolumeSpec {
+fn spec() -> FileSetSpec {
+    FileSetSpec {
         grow_step: 1 << 20,
-        ..VolumeSpec::default()
+        ..FileSetSpec::default()
     }
 }
 
@@ -40,14 +40,14 @@ fn modelled(seed: u64) -> Place {
 
 fn modelled_with(seed: u64, log_memory: u64) -> Place {
     let port = ModelPort::open(Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, seed)).unwrap();
-    let spec = VolumeSpec { log_memory, ..spec() };
-    Place::on(Arc::new(Volume::create(port, Vec::new(), spec, seed).unwrap())).unwrap()
+    let spec = FileSetSpec { log_memory, ..spec() };
+    Place::on(Arc::new(FileSet::create(port, Vec::new(), spec, seed).unwrap())).unwrap()
 }
 
 fn direct(dir: &Path, readers: usize) -> (DirectFiles, Place) {
     let files = DirectFiles::claim(&dir.join("direct.db")).unwrap();
-    let volume = files.create(&PsyncPort::open, readers, spec(), 1).unwrap();
-    (files, Place::on(Arc::new(volume)).unwrap())
+    let file_set = files.create(&PsyncPort::open, readers, spec(), 1).unwrap();
+    (files, Place::on(Arc::new(file_set)).unwrap())
 }
 
 /// Both ways of a file, and a model: what a test of work runs on.
@@ -162,9 +162,9 @@ fn readers_beside_a_writer_see_whole_transactions() {
 fn readers_see_whole_transactions(log_memory: u64) {
     let dir = dir();
     let files = DirectFiles::claim(&dir.path().join("direct.db")).unwrap();
-    let spec = VolumeSpec { log_memory, ..spec() };
-    let volume = files.create(&PsyncPort::open, 3, spec, 1).unwrap();
-    let place = Place::on(Arc::new(volume)).unwrap();
+    let spec = FileSetSpec { log_memory, ..spec() };
+    let file_set = files.create(&PsyncPort::open, 3, spec, 1).unwrap();
+    let place = Place::on(Arc::new(file_set)).unwrap();
     let settings = Settings {
         cache_bytes: 64 << 10,
         wal_autocheckpoint_pages: 50,
@@ -250,7 +250,7 @@ fn another_process_cannot_have_the_same_files() {
 }
 
 #[test]
-fn what_is_no_volume_is_refused() {
+fn what_is_no_file_set_is_refused() {
     let dir = dir();
     let path = dir.path().join("one.db");
     std::fs::write(&path, vec![7; 1 << 20]).unwrap();
@@ -258,7 +258,7 @@ fn what_is_no_volume_is_refused() {
     let refused = files
         .open(&PsyncPort::open, 0, spec())
         .err()
-        .expect("no volume")
+        .expect("no file set")
         .to_string();
     assert!(refused.contains("no SQLite file of ours"), "{refused}");
 }
@@ -495,8 +495,8 @@ fn threads_write_by_a_ring_one_after_the_other() {
         let method = if depth > 1 { Method::Ring } else { Method::Pread };
         BasePort::open(method, specs, memory, depth)
     };
-    let volume = match files.create(&open, 1, spec(), 1) {
-        Ok(volume) => volume,
+    let file_set = match files.create(&open, 1, spec(), 1) {
+        Ok(file_set) => file_set,
         Err(error) => {
             assert!(
                 std::env::var_os("CI").is_none(),
@@ -506,7 +506,7 @@ fn threads_write_by_a_ring_one_after_the_other() {
             return;
         }
     };
-    let place = Place::on(Arc::new(volume)).unwrap();
+    let place = Place::on(Arc::new(file_set)).unwrap();
     let settings = Settings {
         cache_bytes: 256 << 10,
         wal_autocheckpoint_pages: 50,

@@ -180,9 +180,9 @@ fn watched(dir: &Path) -> (sqlite::DirectFiles, sqlite::Place, Arc<AtomicU64>) {
         })
     });
     let files = sqlite::DirectFiles::claim(&dir.join("direct.db")).unwrap();
-    let spec = sqlite::VolumeSpec::default();
-    let volume = files.create(&PsyncPort::open, 1, spec, 1).unwrap();
-    let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
+    let spec = sqlite::FileSetSpec::default();
+    let file_set = files.create(&PsyncPort::open, 1, spec, 1).unwrap();
+    let place = sqlite::Place::with_temp(Arc::new(file_set), Arc::new(space)).unwrap();
     (files, place, held)
 }
 
@@ -203,10 +203,10 @@ fn a_temporary_file_of_sqlite_that_cannot_be_made_for_want_of_room_is_a_full_dis
         Err(no_room.into())
     });
     let files = sqlite::DirectFiles::claim(&dir.path().join("direct.db")).unwrap();
-    let volume = files
-        .create(&PsyncPort::open, 1, sqlite::VolumeSpec::default(), 1)
+    let file_set = files
+        .create(&PsyncPort::open, 1, sqlite::FileSetSpec::default(), 1)
         .unwrap();
-    let place = sqlite::Place::with_temp(Arc::new(volume), Arc::new(space)).unwrap();
+    let place = sqlite::Place::with_temp(Arc::new(file_set), Arc::new(space)).unwrap();
     let session = place.connect(&spilling()).unwrap();
     let sorted = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) \
                   SELECT randomblob(1000) AS filler FROM c ORDER BY filler";

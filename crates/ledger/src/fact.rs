@@ -78,6 +78,18 @@ committed_words! {
     }
 }
 
+committed_words! {
+    /// Who empties the page cache before a phase.
+    CachesEmptied {
+        /// Root, that of the whole host.
+        Root = "root",
+        /// The run's memory group, that of its own processes.
+        Group = "group",
+        /// Nobody: what loading left stays.
+        Nobody = "nobody",
+    }
+}
+
 /// What runs a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZfsWay {
@@ -197,6 +209,8 @@ pub enum FactValue {
     ZfsWay(ZfsWay),
     /// [`FactType::Turns`].
     Turns(TakingTurns),
+    /// [`FactType::Emptied`].
+    Emptied(CachesEmptied),
 }
 
 macro_rules! values_from {
@@ -219,6 +233,7 @@ values_from! {
     ArcWay as ArcWay by std::convert::identity;
     ZfsWay as ZfsWay by std::convert::identity;
     TakingTurns as Turns by std::convert::identity;
+    CachesEmptied as Emptied by std::convert::identity;
 }
 
 /// A kind of pool or of turns stands before what is said of it.
@@ -243,6 +258,7 @@ impl FactValue {
             FactValue::ZfsWay(ZfsWay::Fuse(version)) => with_rest("fuse", version),
             FactValue::Turns(TakingTurns::Whole) => "whole".into(),
             FactValue::Turns(TakingTurns::Stints(said)) => with_rest("stints", said),
+            FactValue::Emptied(by) => by.as_str().into(),
         }
     }
 
@@ -270,6 +286,7 @@ impl FactValue {
                 "stints" => TakingTurns::Stints(rest.into()),
                 _ => return None,
             }),
+            FactType::Emptied => FactValue::Emptied(CachesEmptied::from_word(stored)?),
         })
     }
 
@@ -328,6 +345,11 @@ impl fmt::Display for FactValue {
                 ZfsWay::Fuse(version) => write!(f, "fuse: zfs-fuse, pool version {version}, not today's OpenZFS"),
             },
             FactValue::Turns(turns) => turns.fmt(f),
+            FactValue::Emptied(by) => f.write_str(match by {
+                CachesEmptied::Root => "root, for the whole host",
+                CachesEmptied::Group => "the run's memory group",
+                CachesEmptied::Nobody => "nobody",
+            }),
             plain => f.write_str(&plain.stored()),
         }
     }
@@ -511,6 +533,7 @@ mod tests {
             FactValue::Names(Vec::new()),
             FactValue::Way(Way::Around),
             FactValue::Turns(TakingTurns::Stints("abba, in stints of 1s".into())),
+            FactValue::Emptied(CachesEmptied::Group),
             FactValue::ZfsWay(ZfsWay::Kernel("2.1.11-1 (of the distribution)".into())),
             FactValue::Ratio(1.25),
         ] {
@@ -518,6 +541,7 @@ mod tests {
                 FactValue::Names(_) => FactType::Names,
                 FactValue::Way(_) => FactType::Way,
                 FactValue::Turns(_) => FactType::Turns,
+                FactValue::Emptied(_) => FactType::Emptied,
                 FactValue::ZfsWay(_) => FactType::ZfsWay,
                 _ => FactType::Ratio,
             };

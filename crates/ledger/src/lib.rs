@@ -26,7 +26,9 @@ mod write;
 
 pub use distribution::{add_histogram, decode_histogram, encode_histogram, p99_with_unsent, with_unsent};
 pub use error::LedgerError;
-pub use fact::{ArcWay, Disclosed, Fact, FactKey, FactValue, Role, Scope, TakingTurns, Way, ZfsWay, disclosed};
+pub use fact::{
+    ArcWay, CachesEmptied, Disclosed, Fact, FactKey, FactValue, Role, Scope, TakingTurns, Way, ZfsWay, disclosed,
+};
 pub use file::Ledger;
 pub use imported::{ImportNote, ImportedFact, ImportedFigure, ImportedText};
 pub use mark::{APPLICATION_ID, FILE_BYTES_MAX, SCHEMA_VERSION};

@@ -27,7 +27,7 @@ pub use devices::errors::DeviceErrors;
 pub use devices::facts::{device_facts, device_facts_in};
 pub use devices::idle::{IdleWait, quiet, quiet_in, syncfs, wait_idle, wait_idle_in};
 pub use devices::lineage::{Backing, DeviceName, Level, Lineage};
-pub use devices::topology::counts_flushes;
+pub use devices::topology::{counted_at, counts_flushes};
 pub use devices::trace::BlockTrace;
 pub use devices::trace_lines::{BlockEvent, TraceCounts, TraceSum};
 pub use error::ObserveError;

@@ -21,6 +21,8 @@ pub struct Place {
     pub on: (u32, u32),
     /// Major and minor number of the block device that it is (`st_rdev`), if it is one.
     pub device: Option<(u32, u32)>,
+    /// Number of the mount it was found on, as `/proc/self/mountinfo` has it; from Linux 5.8 on.
+    pub mount: Option<u64>,
 }
 
 /// The roots that everything is read from.
@@ -127,6 +129,16 @@ fn look_live(path: &Path) -> io::Result<Place> {
     Ok(Place {
         on: split(stat.dev()),
         device: stat.file_type().is_block_device().then(|| split(stat.rdev())),
+        mount: mount_of(&canonical),
         canonical,
     })
+}
+
+fn mount_of(path: &Path) -> Option<u64> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags};
+    let asked = StatxFlags::MNT_ID;
+    let seen = rustix::fs::statx(CWD, path, AtFlags::NO_AUTOMOUNT, asked).ok()?;
+    StatxFlags::from_bits_retain(seen.stx_mask)
+        .contains(asked)
+        .then_some(seen.stx_mnt_id)
 }

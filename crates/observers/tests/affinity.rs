@@ -9,6 +9,7 @@ fn look(path: &Path) -> io::Result<Place> {
         canonical: path.to_path_buf(),
         on: (0, 1),
         device: None,
+        mount: None,
     })
 }
 

@@ -49,6 +49,7 @@ fn look(path: &Path) -> io::Result<Place> {
         canonical: path.to_path_buf(),
         on: *on,
         device: *device,
+        mount: None,
     })
 }
 

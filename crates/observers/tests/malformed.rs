@@ -15,6 +15,7 @@ fn look(path: &Path) -> io::Result<Place> {
         canonical: path.to_path_buf(),
         on: (0, 1),
         device: path.starts_with("/dev").then_some((8, 0)),
+        mount: None,
     })
 }
 

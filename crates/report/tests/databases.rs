@@ -1,6 +1,6 @@
 //! Real databases in a report: order entry, cost, load curves, bulk loads, in every form.
 
-use crate::fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, fact, scene};
 use ledger::PhaseKind;
 use report::{Analysis, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
 
@@ -286,4 +286,22 @@ fn a_file_without_databases_is_read_as_before() {
     let analysis = scene(vec![actor("ext4", 1.0)]).film().analysis();
     assert!(analysis.databases.is_empty() && analysis.bulk_ratios.is_empty());
     assert!(!shown(&analysis).contains("Databases"));
+}
+
+#[test]
+fn of_rows_in_sql_nothing_is_declared_and_what_compresses_too_well_is_in_doubt() {
+    let said = |packed: &str, copied: &str| {
+        let mut scene = served();
+        scene.facts = vec![
+            fact("stack:ext4", "data compressibility found", packed),
+            fact("stack:ext4", "data duplication found", copied),
+        ];
+        let checks = scene.film().analysis().checks;
+        let found = checks.into_iter().find(|check| check.subject == "data").unwrap();
+        (found.status, found.figure)
+    };
+    let usual = "compresses 1.90 to 1, 0 % of its blocks of 4 KiB are copies".to_string();
+    assert_eq!(said("1.90", "0.000"), (Status::Valid, usual));
+    assert_eq!(said("4.50", "0.000").0, Status::Suspect);
+    assert_eq!(said("1.90", "0.300").0, Status::Suspect);
 }

@@ -99,6 +99,32 @@ fn processors_that_follow_the_load_are_told() {
 }
 
 #[test]
+fn a_page_cache_that_nobody_empties_has_a_line() {
+    let said = |by: Option<&str>| {
+        let mut buffered = actor("ext4", 1.0);
+        buffered.stack.access = ledger::Access::Buffered;
+        let mut scene = scene(vec![buffered, actor("xfs", 0.9)]);
+        scene.facts = by
+            .map(|by| fact("study", "caches emptied by", by))
+            .into_iter()
+            .collect();
+        let checks = scene.film().analysis().checks;
+        let found = checks.into_iter().filter(|check| check.subject == "cold page cache");
+        found
+            .map(|check| (check.status, check.stack.unwrap(), check.figure))
+            .collect::<Vec<_>>()
+    };
+    let line = |status, by: &str| {
+        let figure = format!("its reads go through the page cache; emptied before each phase by {by}");
+        vec![(status, "ext4".to_string(), figure)]
+    };
+    assert_eq!(said(Some("nobody")), line(Status::Note, "nobody"));
+    assert_eq!(said(Some("root")), line(Status::Valid, "root, for the whole host"));
+    assert_eq!(said(Some("group")), line(Status::Valid, "the run's memory group"));
+    assert_eq!(said(None), vec![], "an older file does not say");
+}
+
+#[test]
 fn a_study_in_a_guest_says_whose_processors_it_counted() {
     let said = |below: Option<&str>| {
         let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.9)]);

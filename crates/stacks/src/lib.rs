@@ -36,7 +36,7 @@ pub use forced_down::force_down;
 pub use ground::{FilePair, Ground};
 pub use host::process::is_root;
 pub use journal::{Journal, Mark, NotUndone, StepNumber, state_dir};
-pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
+pub use memory::{Enforcement, MemoryLimit, drop_caches, may_drop_caches, memory_limit};
 pub use nfs::{Dialer, FileServerHere, FileService, file_servers};
 pub use places::{Owners, Places};
 pub use probe::{Buildable, probe, probe_those};

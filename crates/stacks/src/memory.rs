@@ -139,6 +139,13 @@ impl MemoryLimit {
         Ok(())
     }
 
+    /// Whether [`MemoryLimit::reclaim`] gives up anything: not where the budget is not enforced, and with version 2 not
+    /// before Linux 5.19.
+    pub fn may_reclaim(&self) -> bool {
+        self.version()
+            .is_some_and(|version| self.path.join(reclaim_file(version)).exists())
+    }
+
     /// Gives up the group's page cache, so that a trial does not start with that of the one before. The process's own
     /// memory stays (on a machine with swap, part of it may be swapped out and comes back when used). No-op when not
     /// enforced.
@@ -147,11 +154,11 @@ impl MemoryLimit {
         match self.version() {
             None => Ok(()),
             Some(Version::One) => {
-                let file = self.path.join("memory.force_empty");
+                let file = self.path.join(reclaim_file(Version::One));
                 std::fs::write(&file, "0").map_err(|e| StackError::path("write", &file, e, cure))
             }
             Some(Version::Two) => {
-                let file = self.path.join("memory.reclaim");
+                let file = self.path.join(reclaim_file(Version::Two));
                 let cached = stat_value(&self.path.join("memory.stat"), "file");
                 match std::fs::write(&file, cached.to_string()) {
                     // Less than asked could be given up.
@@ -173,8 +180,24 @@ fn stat_value(file: &Path, key: &str) -> u64 {
     value.unwrap_or(0)
 }
 
+/// A write to it gives up what a group has in the page cache.
+fn reclaim_file(version: Version) -> &'static str {
+    match version {
+        Version::One => "memory.force_empty",
+        Version::Two => "memory.reclaim",
+    }
+}
+
+/// What empties the kernel's caches when root writes to it.
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// Whether this process may empty the caches of the whole machine. Root of a container may not.
+pub fn may_drop_caches() -> bool {
+    std::fs::OpenOptions::new().write(true).open(DROP_CACHES).is_ok()
+}
+
 /// Empties the page cache, dentries and inodes of the whole machine, of what is not dirty. Needs root.
 pub fn drop_caches() -> Result<(), StackError> {
-    let file = Path::new("/proc/sys/vm/drop_caches");
-    std::fs::write(file, "3").map_err(|e| StackError::path("write", file, e, "run as root, or let caches be warm"))
+    let cure = "run as root, or let caches be warm";
+    std::fs::write(DROP_CACHES, "3").map_err(|e| StackError::path("write", Path::new(DROP_CACHES), e, cure))
 }

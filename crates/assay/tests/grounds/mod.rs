@@ -5,7 +5,7 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "an example uses a part of it too")]
 
 use databases::sqlite::{
-    DirectFiles, NewFile, Place, Room, SqliteError, TEMP_DEPTH, TEMP_MEMORY, TempSpace, Volume, VolumeSpec,
+    DirectFiles, FileSet, FileSetSpec, NewFile, Place, Room, SqliteError, TEMP_DEPTH, TEMP_MEMORY, TempSpace,
 };
 use diskgroup::{DiskSpec, FileSpec, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe};
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use targets::{Access, FileId, OpenSpec, PsyncPort};
 const FILES: [&str; 3] = ["db", "db-wal", "db-journal"];
 const READERS: usize = 2;
 
-/// A volume in files of a group.
-type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+/// A file set in files of a group.
+type Grouped = Arc<FileSet<GroupPort<PsyncPort>>>;
 
 /// Where a database is to be.
 #[derive(Clone, Debug)]
@@ -39,10 +39,10 @@ pub(crate) struct Stood {
     pub(crate) removed: usize,
 }
 
-fn spec() -> VolumeSpec {
-    VolumeSpec {
+fn spec() -> FileSetSpec {
+    FileSetSpec {
         grow_step: 4 << 20,
-        ..VolumeSpec::default()
+        ..FileSetSpec::default()
     }
 }
 
@@ -51,12 +51,12 @@ fn below(disks: &[PathBuf], memory: u64) -> PsyncPort {
     PsyncPort::open(&specs, memory, 16).unwrap()
 }
 
-fn volume(group: &Group<PsyncPort>, disks: &[PathBuf], fresh: bool) -> Grouped {
+fn file_set(group: &Group<PsyncPort>, disks: &[PathBuf], fresh: bool) -> Grouped {
     let port = |memory| group.open(below(disks, memory), &FILES).unwrap();
     let readers = (0..READERS).map(|_| port(1 << 20)).collect();
     Arc::new(match fresh {
-        true => Volume::create(port(4 << 20), readers, spec(), 7).unwrap(),
-        false => Volume::open(port(4 << 20), readers, spec()).unwrap(),
+        true => FileSet::create(port(4 << 20), readers, spec(), 7).unwrap(),
+        false => FileSet::open(port(4 << 20), readers, spec()).unwrap(),
     })
 }
 
@@ -81,13 +81,13 @@ impl Ground {
             },
             Ground::Direct(path) => {
                 let files = DirectFiles::claim(path).unwrap();
-                let volume = match fresh {
+                let file_set = match fresh {
                     true => files.create(&PsyncPort::open, READERS, spec(), 7).unwrap(),
                     false => files.open(&PsyncPort::open, READERS, spec()).unwrap(),
                 };
                 let temp = TempSpace::in_directory(path.parent().unwrap());
                 Stood {
-                    place: Place::with_temp(Arc::new(volume), Arc::new(temp)).unwrap(),
+                    place: Place::with_temp(Arc::new(file_set), Arc::new(temp)).unwrap(),
                     _files: Some(files),
                     group: None,
                     removed: 0,
@@ -103,12 +103,12 @@ impl Ground {
                 } else {
                     open_group(disks)
                 };
-                let volume = volume(&group, disks, fresh);
+                let file_set = file_set(&group, disks, fresh);
                 let temp = temp_space(&group, disks);
                 Stood {
-                    place: Place::with_temp(volume.clone(), Arc::new(temp)).unwrap(),
+                    place: Place::with_temp(file_set.clone(), Arc::new(temp)).unwrap(),
                     _files: None,
-                    group: Some((group, volume)),
+                    group: Some((group, file_set)),
                     removed,
                 }
             }
@@ -197,8 +197,8 @@ impl Stood {
     /// Closes everything in good order; a group is checked, and must be sound. Sessions are gone by now.
     pub(crate) fn close(self) {
         drop(self.place);
-        if let Some((group, volume)) = self.group {
-            drop(Arc::try_unwrap(volume).ok().expect("the last count").into_ports());
+        if let Some((group, file_set)) = self.group {
+            drop(Arc::try_unwrap(file_set).ok().expect("the last count").into_ports());
             let report = group.check(false).unwrap();
             assert!(report.findings.is_empty(), "{:?}", report.findings);
             group.close().unwrap();

@@ -1,4 +1,4 @@
-//! What SQLite asked of a volume and what the volume asked of its port.
+//! What SQLite asked of a file set and what the file set asked of its port.
 //!
 //! Prevents: physical reads that are guessed, where they can be counted, and counts of pages that begin anew at 2^31.
 
@@ -43,7 +43,7 @@ impl CacheSums {
 }
 
 targets::counts! {
-    /// I/O since the volume was opened.
+    /// I/O since the file set was opened.
     pub struct IoCounts {
         /// Reads that SQLite asked for: misses of its page cache.
         asked_reads,
@@ -69,13 +69,13 @@ targets::counts! {
         flushes,
         /// Heads written because a file came, went or changed its size.
         heads,
-        /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for
-        /// each other. Over the service time of all operations it is an upper bound of the storage's share of them.
-        volume_ns,
+        /// Time that SQLite's calls spent in the file set, ns, summed over connections: the device, copies, and waits
+        /// for each other. Over the service time of all operations it is an upper bound of the storage's share of them.
+        file_set_ns,
     }
 }
 
-/// The counters behind [`IoCounts`], shared by all who do I/O on a volume.
+/// The counters behind [`IoCounts`], shared by all who do I/O on a file set.
 #[derive(Default, Debug)]
 pub(crate) struct Counters {
     asked_reads: AtomicU64,
@@ -90,7 +90,7 @@ pub(crate) struct Counters {
     write_bytes: AtomicU64,
     flushes: AtomicU64,
     heads: AtomicU64,
-    volume_ns: AtomicU64,
+    file_set_ns: AtomicU64,
 }
 
 fn count(calls: &AtomicU64, bytes: &AtomicU64, len: u64) {
@@ -125,7 +125,7 @@ impl Counters {
     }
 
     pub(crate) fn spent(&self, ns: u64) {
-        self.volume_ns.fetch_add(ns, Ordering::Relaxed);
+        self.file_set_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     pub(crate) fn now(&self) -> IoCounts {
@@ -143,7 +143,7 @@ impl Counters {
             write_bytes: of(&self.write_bytes),
             flushes: of(&self.flushes),
             heads: of(&self.heads),
-            volume_ns: of(&self.volume_ns),
+            file_set_ns: of(&self.file_set_ns),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A volume in three files of a file system, around the page cache: what ODM and Quick I/O did for the databases of
+//! Three files of a file system as a file set, around the page cache: what ODM and Quick I/O did for the databases of
 //! their time.
 //!
-//! Takes a path and how ports are opened, gives a [`Volume`] that no other process has. Prevents: two processes with
+//! Takes a path and how ports are opened, gives a [`FileSet`] that no other process has. Prevents: two processes with
 //! the same database, whose locks know nothing of each other.
 
 use super::error::SqliteError;
-use super::volume::layout::{DATA_AT, Role};
-use super::volume::{READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};
+use super::file_set::layout::{DATA_AT, Role};
+use super::file_set::{FileSet, FileSetSpec, READER_MEMORY_MIN, WRITER_MEMORY_MIN};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -87,32 +87,32 @@ impl DirectFiles {
         Ok((writer, readers.collect::<Result<_, _>>()?))
     }
 
-    /// Makes an empty volume in the files.
+    /// Makes an empty file set in the files.
     ///
     /// # Errors
-    /// As [`Volume::create`].
+    /// As [`FileSet::create`].
     pub fn create<P: Port>(
         &self,
         open: &Open<'_, P>,
         readers: usize,
-        spec: VolumeSpec,
+        spec: FileSetSpec,
         number: u64,
-    ) -> Result<Volume<P>, SqliteError> {
+    ) -> Result<FileSet<P>, SqliteError> {
         let (writer, readers) = self.ports(open, readers)?;
-        Volume::create(writer, readers, spec, number)
+        FileSet::create(writer, readers, spec, number)
     }
 
-    /// Opens the volume that is in the files.
+    /// Opens the file set that is in the files.
     ///
     /// # Errors
-    /// As [`Volume::open`].
+    /// As [`FileSet::open`].
     pub fn open<P: Port>(
         &self,
         open: &Open<'_, P>,
         readers: usize,
-        spec: VolumeSpec,
-    ) -> Result<Volume<P>, SqliteError> {
+        spec: FileSetSpec,
+    ) -> Result<FileSet<P>, SqliteError> {
         let (writer, readers) = self.ports(open, readers)?;
-        Volume::open(writer, readers, spec)
+        FileSet::open(writer, readers, spec)
     }
 }

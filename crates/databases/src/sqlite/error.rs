@@ -47,7 +47,7 @@ pub enum SqliteError {
         /// It was a lack of room.
         full: bool,
     },
-    /// The volume cannot grow.
+    /// The file set cannot grow.
     #[error("no room for {bytes} bytes of the SQLite file `{file}`: {why}\n  use a larger LUN set, or fewer rows")]
     Full {
         /// Name of the file.
@@ -65,7 +65,7 @@ pub enum SqliteError {
         /// What to do about it.
         cure: &'static str,
     },
-    /// The port cannot carry a volume.
+    /// The port cannot carry a file set.
     #[error(
         "a port with {memory} bytes of memory, depth {depth} and alignment {alignment} cannot carry SQLite\n  give it \
          at least {needed} bytes and depth 2, and a device with sectors of at most 4096 bytes"
@@ -115,7 +115,7 @@ pub enum SqliteError {
     /// An answer that is none.
     #[error(transparent)]
     Answer(#[from] AnswerError),
-    /// Settings that SQLite or the volume cannot keep.
+    /// Settings that SQLite or the file set cannot keep.
     #[error("{what}\n  {cure}")]
     Setting {
         /// What was asked or found.

@@ -1,15 +1,15 @@
 //! What SQLite does with an open file, in safe code: the VFS behind its C surface.
 //!
 //! Takes SQLite's calls with Rust's types, gives SQLite's result codes. A [`Site`] is what all connections of one
-//! database share: the volume, the locks, the index of the write-ahead log in memory of this process. Files that SQLite
-//! makes for itself and deletes when it closes them go where the site has a place for them, otherwise into memory.
-//! Prevents: decisions in unsafe code.
+//! database share: the file set, the locks, the index of the write-ahead log in memory of this process. Files that
+//! SQLite makes for itself and deletes when it closes them go where the site has a place for them, otherwise into
+//! memory. Prevents: decisions in unsafe code.
 
 use super::error::SqliteError;
+use super::file_set::Store;
+use super::file_set::layout::Role;
 use super::locks::{Held, Level, Locks, SLOTS};
 use super::temp::{Spill, TempSpace};
-use super::volume::Store;
-use super::volume::layout::Role;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -45,7 +45,7 @@ fn code(error: &SqliteError, otherwise: c_int) -> c_int {
     if error.is_full() { ffi::SQLITE_FULL } else { otherwise }
 }
 
-/// Which file of a volume a name means.
+/// Which file of a file set a name means.
 fn role_of(name: &str) -> Role {
     let ends = |role: &&Role| **role != Role::Main && name.ends_with(role.suffix());
     Role::ALL.iter().find(ends).copied().unwrap_or(Role::Main)
@@ -93,7 +93,7 @@ impl Site {
 }
 
 enum Kind {
-    Volume(Role),
+    FileSet(Role),
     /// Sorters, tables of a statement, statement journals: gone when they are closed.
     Temp(Box<dyn Spill>),
     /// The same without a place for them.
@@ -112,12 +112,15 @@ pub(crate) struct Handle {
 impl Handle {
     /// Opens what the flags say.
     pub(crate) fn open(site: Arc<Site>, flags: c_int) -> Result<Handle, c_int> {
-        let volume = [
+        let file_set = [
             (ffi::SQLITE_OPEN_MAIN_DB, Role::Main),
             (ffi::SQLITE_OPEN_WAL, Role::Wal),
             (ffi::SQLITE_OPEN_MAIN_JOURNAL, Role::Journal),
         ];
-        let role = volume.iter().find(|(flag, _)| flags & flag != 0).map(|(_, role)| *role);
+        let role = file_set
+            .iter()
+            .find(|(flag, _)| flags & flag != 0)
+            .map(|(_, role)| *role);
         if flags & ffi::SQLITE_OPEN_SUPER_JOURNAL != 0 {
             return Err(ffi::SQLITE_CANTOPEN);
         }
@@ -129,7 +132,7 @@ impl Handle {
             }
             site.store.create(role).map_err(|e| code(&e, ffi::SQLITE_CANTOPEN))?;
         }
-        let kind = role.map_or_else(|| site.make_temp(), |role| Ok(Kind::Volume(role)))?;
+        let kind = role.map_or_else(|| site.make_temp(), |role| Ok(Kind::FileSet(role)))?;
         Ok(Handle {
             site,
             kind,
@@ -147,7 +150,7 @@ impl Handle {
 
     pub(crate) fn read(&mut self, offset: u64, to: &mut [u8]) -> Answer {
         let read = match &mut self.kind {
-            Kind::Volume(role) => {
+            Kind::FileSet(role) => {
                 let read = self.site.store.read(*role, offset, to);
                 read.map_err(|_| ffi::SQLITE_IOERR_READ)?
             }
@@ -169,7 +172,7 @@ impl Handle {
 
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> Answer {
         match &mut self.kind {
-            Kind::Volume(role) => {
+            Kind::FileSet(role) => {
                 let written = self.site.store.write(*role, offset, data);
                 written.map_err(|e| code(&e, ffi::SQLITE_IOERR_WRITE))
             }
@@ -185,7 +188,7 @@ impl Handle {
 
     pub(crate) fn truncate(&mut self, size: u64) -> Answer {
         match &mut self.kind {
-            Kind::Volume(role) => {
+            Kind::FileSet(role) => {
                 let cut = self.site.store.truncate(*role, size);
                 cut.map_err(|e| code(&e, ffi::SQLITE_IOERR_TRUNCATE))
             }
@@ -202,7 +205,7 @@ impl Handle {
 
     pub(crate) fn sync(&self) -> Answer {
         match self.kind {
-            Kind::Volume(role) => self.site.store.sync(role).map_err(|_| ffi::SQLITE_IOERR_FSYNC),
+            Kind::FileSet(role) => self.site.store.sync(role).map_err(|_| ffi::SQLITE_IOERR_FSYNC),
             // Nobody looks for them after a crash.
             Kind::Temp(_) | Kind::Memory(_) => Ok(()),
         }
@@ -210,14 +213,14 @@ impl Handle {
 
     pub(crate) fn size(&self) -> u64 {
         match &self.kind {
-            Kind::Volume(role) => self.site.store.size(*role),
+            Kind::FileSet(role) => self.site.store.size(*role),
             Kind::Temp(file) => file.size(),
             Kind::Memory(bytes) => bytes.len() as u64,
         }
     }
 
     pub(crate) fn expect_size(&self, size: u64) {
-        if let Kind::Volume(role) = self.kind {
+        if let Kind::FileSet(role) = self.kind {
             // A hint: who then writes is told.
             let _ = self.site.store.expect_size(role, size);
         }

@@ -5,8 +5,8 @@
 //! a load by single rows for each trial of a study that only asks.
 
 use super::error::SqliteError;
+use super::file_set::Main;
 use super::place::Place;
-use super::volume::Main;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -100,8 +100,8 @@ fn go_on(cancel: &AtomicBool) -> Result<(), SqliteError> {
 mod tests {
     use super::*;
     use crate::sqlite::counts::IoCounts;
-    use crate::sqlite::volume::Store;
-    use crate::sqlite::volume::layout::Role;
+    use crate::sqlite::file_set::Store;
+    use crate::sqlite::file_set::layout::Role;
     use std::sync::Mutex;
 
     /// A file in memory that acknowledges what it is told to forget.
@@ -180,14 +180,14 @@ mod tests {
     fn a_copy_is_the_same_and_a_lost_piece_is_seen() {
         let (image, bytes) = image();
         let (sound, on) = (Forgetful::default(), AtomicBool::new(false));
-        image.copy(&Main::Volume(&sound), &on).unwrap();
+        image.copy(&Main::FileSet(&sound), &on).unwrap();
         assert!(*sound.bytes.lock().unwrap() == bytes && image.bytes() == bytes.len() as u64);
         let two = 2 * PIECE as u64;
         let forgetful = Forgetful {
             forgets_from: Some(two),
             ..Forgetful::default()
         };
-        let lost = image.copy(&Main::Volume(&forgetful), &on).unwrap_err();
+        let lost = image.copy(&Main::FileSet(&forgetful), &on).unwrap_err();
         assert!(matches!(lost, SqliteError::Copied { at, .. } if at == two), "{lost}");
         assert_eq!(lost.is_of_storage(), Some(true));
     }
@@ -197,9 +197,9 @@ mod tests {
         let (image, _) = image();
         image.file.write_all_at(b"x", 5).unwrap();
         let (target, on) = (Forgetful::default(), AtomicBool::new(false));
-        let changed = image.copy(&Main::Volume(&target), &on).unwrap_err();
+        let changed = image.copy(&Main::FileSet(&target), &on).unwrap_err();
         assert!(matches!(changed, SqliteError::Image(_)), "{changed}");
-        let ended = image.copy(&Main::Volume(&target), &AtomicBool::new(true)).unwrap_err();
+        let ended = image.copy(&Main::FileSet(&target), &AtomicBool::new(true)).unwrap_err();
         assert!(matches!(ended, SqliteError::Setting { .. }), "{ended}");
     }
 }

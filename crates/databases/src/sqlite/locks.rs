@@ -3,7 +3,7 @@
 //!
 //! Takes asks, gives yes or no, never waits: waiting is the busy handler's. The states and their rules are those of
 //! SQLite's documentation (File Locking And Concurrency; WAL-mode File Format, the locks of the shared-memory file).
-//! One process has a volume at a time, so no lock of the kernel stands behind them. Prevents: two writers, and a
+//! One process has a file set at a time, so no lock of the kernel stands behind them. Prevents: two writers, and a
 //! checkpoint under a reader.
 
 /// Slots of a write-ahead log.

@@ -1,16 +1,16 @@
 //! Where a SQLite database is, and connections to it under settings that are all said and all read back.
 //!
-//! Takes a path (through the page cache, by SQLite's own VFS) or a [`Volume`] (past it, by ours), gives [`Session`]s.
+//! Takes a path (through the page cache, by SQLite's own VFS) or a [`FileSet`] (past it, by ours), gives [`Session`]s.
 //! Prevents: a durability setting that was asked for and not kept, and a comparison of two places with different
 //! settings.
 
 use super::counts::{CacheCounts, CacheSums, IoCounts};
 use super::error::SqliteError;
+use super::file_set::layout::Role;
+use super::file_set::{FileSet, Main, not_made};
 use super::handle::Site;
 use super::temp::{TempCounts, TempSpace};
 use super::vfs::{self, Registered};
-use super::volume::layout::Role;
-use super::volume::{Main, Volume, not_made};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ enum Way {
         /// The file may be made with the first connection.
         makes: bool,
     },
-    Volume(Arc<Registered>),
+    FileSet(Arc<Registered>),
 }
 
 /// Where a database is. Cheap to clone; for any number of connections of this process.
@@ -195,12 +195,12 @@ impl Place {
         done.map_err(|source| self.error(text, source))
     }
 
-    /// A volume. Who keeps a count of it gets its ports back when all places and sessions are gone.
+    /// A file set. Who keeps a count of it gets its ports back when all places and sessions are gone.
     ///
     /// # Errors
     /// [`SqliteError::Setting`] when SQLite takes no VFS.
-    pub fn on<P: Port + Send + 'static>(volume: Arc<Volume<P>>) -> Result<Place, SqliteError> {
-        Place::made(volume, None)
+    pub fn on<P: Port + Send + 'static>(file_set: Arc<FileSet<P>>) -> Result<Place, SqliteError> {
+        Place::made(file_set, None)
     }
 
     /// The same with a place for temporary files, which are otherwise kept in memory.
@@ -208,31 +208,31 @@ impl Place {
     /// # Errors
     /// As [`Place::on`].
     pub fn with_temp<P: Port + Send + 'static>(
-        volume: Arc<Volume<P>>,
+        file_set: Arc<FileSet<P>>,
         temp: Arc<TempSpace>,
     ) -> Result<Place, SqliteError> {
-        Place::made(volume, Some(temp))
+        Place::made(file_set, Some(temp))
     }
 
     fn made<P: Port + Send + 'static>(
-        volume: Arc<Volume<P>>,
+        file_set: Arc<FileSet<P>>,
         temp: Option<Arc<TempSpace>>,
     ) -> Result<Place, SqliteError> {
-        let site = Arc::new(Site::new(volume, temp));
+        let site = Arc::new(Site::new(file_set, temp));
         let registered = Registered::new(site).ok_or(SqliteError::Setting {
             what: "SQLite takes no VFS".into(),
             cure: "free memory",
         })?;
         Ok(Place {
-            way: Way::Volume(Arc::new(registered)),
+            way: Way::FileSet(Arc::new(registered)),
         })
     }
 
-    /// I/O of the volume so far; `None` through the page cache, where SQLite's own VFS does not count.
+    /// I/O of the file set so far; `None` through the page cache, where SQLite's own VFS does not count.
     pub fn counts(&self) -> Option<IoCounts> {
         match &self.way {
             Way::Buffered { .. } => None,
-            Way::Volume(registered) => Some(registered.site().store.counts()),
+            Way::FileSet(registered) => Some(registered.site().store.counts()),
         }
     }
 
@@ -240,7 +240,7 @@ impl Place {
     pub fn temp_counts(&self) -> Option<TempCounts> {
         match &self.way {
             Way::Buffered { .. } => None,
-            Way::Volume(registered) => registered.site().temp.as_ref().map(|temp| temp.counts()),
+            Way::FileSet(registered) => registered.site().temp.as_ref().map(|temp| temp.counts()),
         }
     }
 
@@ -252,7 +252,7 @@ impl Place {
         let mut sizes = [0; 3];
         for role in Role::ALL {
             sizes[role.index()] = match &self.way {
-                Way::Volume(registered) => registered.site().store.size(role),
+                Way::FileSet(registered) => registered.site().store.size(role),
                 Way::Buffered { path, .. } => match std::fs::metadata(beside(path, role)) {
                     Ok(found) => found.len(),
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
@@ -273,17 +273,17 @@ impl Place {
     /// Makes the file of a database that is not there, empty, to be written as bytes.
     ///
     /// # Errors
-    /// [`SqliteError::Path`], also when it is there; those of the volume.
+    /// [`SqliteError::Path`], also when it is there; those of the file set.
     pub(super) fn make_main(&self) -> Result<Main<'_>, SqliteError> {
         match &self.way {
-            Way::Volume(registered) => {
+            Way::FileSet(registered) => {
                 let store = &*registered.site().store;
                 if store.is_there(Role::Main) {
                     let there = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
                     return Err(not_made(Path::new("main"), there));
                 }
                 store.create(Role::Main)?;
-                Ok(Main::Volume(store))
+                Ok(Main::FileSet(store))
             }
             Way::Buffered { path, .. } => {
                 let made = File::options().read(true).write(true).create_new(true).open(path);
@@ -297,7 +297,7 @@ impl Place {
     pub fn allocated_bytes(&self, role: Role) -> Option<u64> {
         match &self.way {
             Way::Buffered { .. } => None,
-            Way::Volume(registered) => Some(registered.site().store.allocated(role)),
+            Way::FileSet(registered) => Some(registered.site().store.allocated(role)),
         }
     }
 
@@ -312,7 +312,7 @@ impl Place {
         }
         let opened = match &self.way {
             Way::Buffered { path, .. } => Connection::open_with_flags(path, flags),
-            Way::Volume(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
+            Way::FileSet(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
         };
         let connection = opened.map_err(|source| self.error("open the database", source))?;
         let mut session = Session {
@@ -329,7 +329,7 @@ impl Place {
     fn error(&self, what: &str, source: rusqlite::Error) -> SqliteError {
         let storage = match &self.way {
             Way::Buffered { .. } => None,
-            Way::Volume(registered) => registered.site().take_error(),
+            Way::FileSet(registered) => registered.site().take_error(),
         };
         let cure = match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => "free space on the stack, or ask for less data",
@@ -466,12 +466,12 @@ impl Session {
         let mut facts = vec![("sqlite version".to_string(), rusqlite::version().to_string())];
         let access = match &self.place.way {
             Way::Buffered { .. } => "the operating system's files, through the page cache",
-            Way::Volume(_) => {
+            Way::FileSet(_) => {
                 "a VFS of assay on a port: direct I/O, nothing cached below SQLite's own pages but the log"
             }
         };
         facts.push(("sqlite files by".to_string(), access.to_string()));
-        if let Way::Volume(registered) = &self.place.way {
+        if let Way::FileSet(registered) = &self.place.way {
             let powersafe = registered.site().store.powersafe_overwrite();
             facts.push(("sqlite powersafe overwrite".to_string(), powersafe.to_string()));
             let log_memory = registered.site().store.log_memory().to_string();

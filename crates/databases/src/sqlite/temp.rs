@@ -6,7 +6,7 @@
 //! that nobody counts.
 
 use super::error::SqliteError;
-use super::volume::layout::BLOCK;
+use super::file_set::layout::BLOCK;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 /// Which devices belong to a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct Devices {
-    /// The nearest devices: loop devices, or the disk itself.
+    /// The nearest devices that count: loop devices, or the disk itself.
     pub(crate) near: Vec<String>,
+    /// The nearest devices. Of these a partition may not count.
+    pub(super) nearest: Vec<String>,
     /// The lowest that can be seen.
     pub(crate) low: Vec<String>,
     /// Said once in the report.
@@ -23,6 +25,7 @@ impl Devices {
     pub(crate) fn under(places: &[PathBuf]) -> anyhow::Result<Devices> {
         let mut devices = Devices {
             near: Vec::new(),
+            nearest: Vec::new(),
             low: Vec::new(),
             notes: Vec::new(),
             hidden: false,
@@ -32,17 +35,33 @@ impl Devices {
             let lineage: Lineage = observers::lineage(place)?;
             devices.in_memory &= is_in_memory(&lineage);
             devices.hidden |= lineage.backing != Backing::Devices;
-            if let Some(level) = lineage.levels.first() {
-                devices.near.extend(level.devices.iter().cloned());
+            for name in lineage.levels.first().iter().flat_map(|level| &level.devices) {
+                devices.add_nearest(name);
             }
             devices.low.extend(lineage.lowest.iter().cloned());
             devices.notes.extend(lineage.notes);
         }
-        for list in [&mut devices.near, &mut devices.low, &mut devices.notes] {
+        for list in [
+            &mut devices.near,
+            &mut devices.nearest,
+            &mut devices.low,
+            &mut devices.notes,
+        ] {
             list.sort();
             list.dedup();
         }
         Ok(devices)
+    }
+
+    fn add_nearest(&mut self, name: &String) {
+        self.nearest.push(name.clone());
+        let disk = observers::counted_at(name);
+        self.notes.extend(
+            disk.iter().map(|disk| {
+                format!("{name} is counted at {disk}: what other partitions of {disk} do is in its figures")
+            }),
+        );
+        self.near.push(disk.unwrap_or_else(|| name.clone()));
     }
 
     /// Counts the lowest devices of these LUNs too.
@@ -55,7 +74,7 @@ impl Devices {
 
     /// Bytes that the nearest devices hold; `None` where one does not tell.
     pub(crate) fn bytes(&self) -> Option<u64> {
-        let sectors = self.near.iter().map(|name| {
+        let sectors = self.nearest.iter().map(|name| {
             let told = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
             told.trim().parse::<u64>().ok()
         });

@@ -140,6 +140,7 @@ mod tests {
     fn devices(near: &[&str]) -> Devices {
         Devices {
             near: near.iter().map(|name| (*name).to_string()).collect(),
+            nearest: Vec::new(),
             low: Vec::new(),
             notes: Vec::new(),
             hidden: false,

@@ -15,7 +15,7 @@ use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
-use ledger::{Disclosed, FactName, Ledger, Scope, Skipped};
+use ledger::{CachesEmptied, Disclosed, FactName, Ledger, Scope, Skipped};
 use plan::{Access, End, Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
@@ -109,6 +109,7 @@ impl<'a> HostSite<'a> {
         site.find_method(caller)?;
         site.find_pace(caller)?;
         site.bound_memory()?;
+        site.find_who_empties_caches();
         site.find_turns()?;
         Ok(site)
     }
@@ -288,6 +289,16 @@ impl<'a> HostSite<'a> {
         self.prepared.budget = Some((budget.0, how));
         self.limit = Some(limit);
         Ok(())
+    }
+
+    /// Who can do what [`Site::drop_caches`] asks for.
+    fn find_who_empties_caches(&mut self) {
+        let by = match &self.limit {
+            _ if stacks::may_drop_caches() => CachesEmptied::Root,
+            Some(limit) if limit.may_reclaim() => CachesEmptied::Group,
+            _ => CachesEmptied::Nobody,
+        };
+        self.prepared.facts.push(FactName::CachesEmptiedBy.is(by));
     }
 
     /// Block devices for one trial of a stack, which names its LUN sets.

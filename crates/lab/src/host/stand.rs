@@ -236,12 +236,22 @@ impl Stand {
         }
     }
 
-    /// What the kernel really gives a database in SQL: asked by a file that is made for it.
+    /// What the kernel really gives a database in SQL: asked by a file that is made for it, beside its data and where
+    /// the log has LUNs of its own beside that.
     pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<Disclosed>> {
         if self.built.ground.files().is_none() {
             return Ok(Vec::new());
         }
-        let (dir, name) = (Directory::open(&self.directory()?)?, "assay.probe");
+        let mut facts = self.granted_in(&self.directory()?, Role::Data)?;
+        if let Some(log) = self.log_directory() {
+            facts.extend(self.granted_in(&log, Role::Redo)?);
+        }
+        Ok(facts)
+    }
+
+    /// The same by a file in this directory.
+    fn granted_in(&self, directory: &Path, role: Role) -> anyhow::Result<Vec<Disclosed>> {
+        let (dir, name) = (Directory::open(directory)?, "assay.probe");
         let probe = dir.path().join(name);
         let failed = || format!("write {}", probe.display());
         let file = dir.create(name, rustix::fs::OFlags::WRONLY).with_context(failed)?;
@@ -252,10 +262,10 @@ impl Stand {
         sandbox::remove(&probe, sandbox::Removal::File, Some(&identity))?;
         let (granted, arc) = granted?;
         let mut facts = vec![
-            FactName::ReadsGo.on(Role::Data).is(way(granted.reads)),
-            FactName::WritesGo.on(Role::Data).is(way(granted.writes)),
+            FactName::ReadsGo.on(role).is(way(granted.reads)),
+            FactName::WritesGo.on(role).is(way(granted.writes)),
         ];
-        facts.extend(arc.map(|way| FactName::ReadsAndArc.on(Role::Data).is(way)));
+        facts.extend(arc.map(|way| FactName::ReadsAndArc.on(role).is(way)));
         Ok(facts)
     }
 

@@ -6,7 +6,7 @@
 
 use super::contract::{Asking, Copied, Counted, Cuttable, Database, Orders, Sql, Tables, Trial, Worked, tables_came};
 use super::cut_lite::CutLite;
-use super::lite_ground::{Base, Ground, Ports, close, connections, insert, load_image, settings_with, volume_spec};
+use super::lite_ground::{Base, Ground, Ports, close, connections, file_set_spec, insert, load_image, settings_with};
 use super::lite_temp::Temp;
 use crate::condition::Condition;
 use crate::group::grouped;
@@ -212,8 +212,8 @@ impl Lite {
     fn base(&mut self, name: &'static str) -> anyhow::Result<&Base> {
         if !self.bases.contains_key(name) {
             let temp = Some(&self.temp).filter(|_| name == QUESTIONS);
-            let volume = (volume_spec(&self.settings), self.ports(name));
-            let made = self.ground.make(name, volume, self.seed, temp)?;
+            let file_set = (file_set_spec(&self.settings), self.ports(name));
+            let made = self.ground.make(name, file_set, self.seed, temp)?;
             self.bases.insert(name, made);
         }
         Ok(&self.bases[name])
@@ -283,7 +283,7 @@ fn askers(study: &plan::Study) -> u32 {
 /// The counts that are used here.
 fn add(sum: &mut IoCounts, counts: IoCounts) {
     sum.write_bytes += counts.write_bytes;
-    sum.volume_ns += counts.volume_ns;
+    sum.file_set_ns += counts.file_set_ns;
 }
 
 impl Sql for Lite {
@@ -363,9 +363,9 @@ impl Sql for Lite {
             let worker = OrderWorker::new(own, numbers.map(terminal).collect(), self.epoch_us);
             workers.push(if work.pauses { worker.with_pauses() } else { worker });
         }
-        let before = self.io_now().volume_ns;
+        let before = self.io_now().file_set_ns;
         let outcome = drive_each(&mut workers, &parts, work.seed)?;
-        self.storage_ns += self.io_now().volume_ns - before;
+        self.storage_ns += self.io_now().file_set_ns - before;
         let mut wait: Option<LockWait> = None;
         for worker in &mut workers {
             let one = worker.take_lock_wait();
@@ -441,9 +441,9 @@ impl Sql for Lite {
             limit: asking.limit,
             slice_ns: SLICE_NS_UNTIMED,
         };
-        let before = self.io_now().volume_ns;
+        let before = self.io_now().file_set_ns;
         let (answered, pages) = sqlite::ask_questions(sessions, &questions, &self.cancel)?;
-        self.storage_ns += self.io_now().volume_ns - before;
+        self.storage_ns += self.io_now().file_set_ns - before;
         self.count(pages);
         Ok(answered)
     }

@@ -10,7 +10,7 @@ use crate::group::grouped;
 use crate::host::site::undone;
 use anyhow::{Context, ensure};
 use databases::sqlite::{
-    self, Connections, DirectFiles, Image, Place, READER_MEMORY_MIN, Role, SharedWriter, Volume, VolumeSpec,
+    self, Connections, DirectFiles, FileSet, FileSetSpec, Image, Place, READER_MEMORY_MIN, Role, SharedWriter,
     WRITER_MEMORY_MIN,
 };
 use diskgroup::{Group, GroupPort, Stripe};
@@ -27,8 +27,8 @@ use targets::{BasePort, Method, OpenSpec, Port};
 const WRITER_MEMORY: u64 = 4 << 20;
 const WRITER_DEPTH: usize = 32;
 
-/// A volume in files of a group.
-type Grouped = Arc<Volume<GroupPort<BasePort>>>;
+/// A file set in files of a group.
+type Grouped = Arc<FileSet<GroupPort<BasePort>>>;
 
 /// Where databases can be made.
 pub(super) enum Ground {
@@ -52,16 +52,16 @@ pub(super) struct Ports {
 /// One database.
 pub(super) struct Base {
     pub(super) place: Place,
-    volume: Option<Grouped>,
+    file_set: Option<Grouped>,
     _files: Option<DirectFiles>,
 }
 
 impl Ground {
-    /// An empty database; `seed` tells volumes apart; `temp`: where its temporary files go, if not into memory.
+    /// An empty database; `seed` tells file sets apart; `temp`: where its temporary files go, if not into memory.
     pub(super) fn make(
         &self,
         name: &str,
-        (spec, ports): (VolumeSpec, Ports),
+        (spec, ports): (FileSetSpec, Ports),
         seed: u64,
         temp: Option<&Temp>,
     ) -> anyhow::Result<Base> {
@@ -74,16 +74,16 @@ impl Ground {
                     Some(temp) => Place::buffered_with_temp(&dir.join(name), temp),
                     None => Place::buffered(&dir.join(name)),
                 },
-                volume: None,
+                file_set: None,
                 _files: None,
             }),
             Ground::Direct(dir) => {
                 let files = DirectFiles::claim(&dir.join(name))?;
                 let open = |specs: &[OpenSpec], memory, depth| BasePort::open(way(depth), specs, memory, depth);
-                let volume = files.create(&open, readers, spec, seed)?;
+                let file_set = files.create(&open, readers, spec, seed)?;
                 Ok(Base {
-                    place: place_on(Arc::new(volume), temp)?,
-                    volume: None,
+                    place: place_on(Arc::new(file_set), temp)?,
+                    file_set: None,
                     _files: Some(files),
                 })
             }
@@ -99,10 +99,10 @@ impl Ground {
                 let readers = (0..readers).map(|_| port(READER_MEMORY_MIN.max(1 << 20), 1));
                 let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
                 let writer = port(WRITER_MEMORY.max(WRITER_MEMORY_MIN), WRITER_DEPTH)?;
-                let volume = Arc::new(Volume::create(writer, readers, spec, seed)?);
+                let file_set = Arc::new(FileSet::create(writer, readers, spec, seed)?);
                 Ok(Base {
-                    place: place_on(volume.clone(), temp)?,
-                    volume: Some(volume),
+                    place: place_on(file_set.clone(), temp)?,
+                    file_set: Some(file_set),
                     _files: None,
                 })
             }
@@ -142,11 +142,11 @@ impl Ground {
     }
 }
 
-/// The volume of a database under these settings.
-pub(super) fn volume_spec(asked: &Sqlite) -> VolumeSpec {
-    VolumeSpec {
+/// The file set of a database under these settings.
+pub(super) fn file_set_spec(asked: &Sqlite) -> FileSetSpec {
+    FileSetSpec {
         log_memory: asked.wal_memory.0,
-        ..VolumeSpec::default()
+        ..FileSetSpec::default()
     }
 }
 
@@ -236,10 +236,10 @@ pub(super) fn insert(
     Ok(())
 }
 
-fn place_on<P: Port + Send + 'static>(volume: Arc<Volume<P>>, temp: Option<&Temp>) -> anyhow::Result<Place> {
+fn place_on<P: Port + Send + 'static>(file_set: Arc<FileSet<P>>, temp: Option<&Temp>) -> anyhow::Result<Place> {
     Ok(match temp.and_then(Temp::space) {
-        Some(space) => Place::with_temp(volume, space.clone())?,
-        None => Place::on(volume)?,
+        Some(space) => Place::with_temp(file_set, space.clone())?,
+        None => Place::on(file_set)?,
     })
 }
 
@@ -251,7 +251,7 @@ fn names(name: &str) -> [String; 3] {
 /// Gives ports of a group back, so that it can be closed.
 pub(super) fn close(base: Base) {
     drop(base.place);
-    if let Some(volume) = base.volume.and_then(|volume| Arc::try_unwrap(volume).ok()) {
-        drop(volume.into_ports());
+    if let Some(file_set) = base.file_set.and_then(|file_set| Arc::try_unwrap(file_set).ok()) {
+        drop(file_set.into_ports());
     }
 }

@@ -13,7 +13,7 @@ use crate::sql::kept::{self, TABLES};
 use crate::sql::lite_temp::Temp;
 use anyhow::{Context, anyhow};
 use databases::sqlite::{
-    DirectFiles, Journal, Place, Role, Session, Settings, Synchronous, TempStore, Volume, VolumeSpec,
+    DirectFiles, FileSet, FileSetSpec, Journal, Place, Role, Session, Settings, Synchronous, TempStore,
 };
 use diskgroup::{Group, GroupPort};
 use serde_json::{Value, json};
@@ -179,9 +179,9 @@ impl Opened {
     fn of(order: &Value) -> anyhow::Result<Opened> {
         let make = order["do"] == json!("make");
         let number = order["number"].as_u64().unwrap_or(0);
-        let spec = VolumeSpec {
+        let spec = FileSetSpec {
             log_memory: order["log_memory"].as_u64().unwrap_or(0),
-            ..VolumeSpec::default()
+            ..FileSetSpec::default()
         };
         if let Some(devices) = order["group"].as_array() {
             let devices: Vec<PathBuf> = devices.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
@@ -190,15 +190,15 @@ impl Opened {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let port: GroupPort<BasePort> =
                 group.open(BasePort::open(Method::Pread, &files, MEMORY, DEPTH)?, &names)?;
-            let volume = if make {
-                Volume::create(port, Vec::new(), spec, number)?
+            let file_set = if make {
+                FileSet::create(port, Vec::new(), spec, number)?
             } else {
-                Volume::open(port, Vec::new(), spec)?
+                FileSet::open(port, Vec::new(), spec)?
             };
             let temp = Temp::grouped(group.clone(), files, None);
             let space = temp.space().context("a place for temporary files")?;
             return Ok(Opened {
-                place: Place::with_temp(Arc::new(volume), space.clone())?,
+                place: Place::with_temp(Arc::new(file_set), space.clone())?,
                 group: Some(group),
                 removed,
                 _files: None,
@@ -214,13 +214,13 @@ impl Opened {
             });
         }
         let files = DirectFiles::claim(path)?;
-        let volume = if make {
+        let file_set = if make {
             files.create(&PsyncPort::open, 0, spec, number)?
         } else {
             files.open(&PsyncPort::open, 0, spec)?
         };
         Ok(Opened {
-            place: Place::on(Arc::new(volume))?,
+            place: Place::on(Arc::new(file_set))?,
             group: None,
             removed: 0,
             _files: Some(files),

@@ -15,6 +15,7 @@ use crate::host::stand::Stand;
 use crate::result_file;
 use crate::signals;
 use crate::trial::around::After;
+use crate::trial::sampled;
 use anyhow::Context;
 use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
@@ -181,7 +182,12 @@ fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Re
     };
     let devices = stand.devices(&places)?;
     if trial.first {
-        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
+        let mut facts = stand.granted_to_sql()?;
+        if stand.built.ground.files().is_some() {
+            let directory = sandbox::Directory::open(&stand.directory()?)?;
+            facts.extend(sampled::facts_of_files(&directory, trial.turn.block.seed)?);
+        }
+        result_file::facts(ledger, &stand.scope(), facts)?;
         stand.describe(ledger, &devices)?;
     }
     let lost = sql.condition().lost;

@@ -29,6 +29,8 @@ committed_words! {
         ZfsWay = "zfs way",
         /// How stacks take turns: [`crate::TakingTurns`].
         Turns = "turns",
+        /// Who empties the page cache before a phase: [`crate::CachesEmptied`].
+        Emptied = "emptied",
     }
 }
 
@@ -104,6 +106,7 @@ facts! {
     PriceOfGb, "price of a GB", "", Amount, "what 10^9 bytes of LUN cost, as the study says";
     PriceOfLicence, "price of licences", "", Amount, "what licences and support of a stack cost, as the study says";
     MemoryBudget, "memory budget", "", Text, "the budget of memory, and whether it is enforced";
+    CachesEmptiedBy, "caches emptied by", "", Emptied, "who empties the page cache before each phase";
     SlowMotion, "slow motion", "", Whole, "how many times slower than their devices the models of the LUNs ran";
     ModelsSooner, "models answer sooner", "ns", Whole,
         "how much sooner than their devices the models answered: the host's way to them and back takes as long";

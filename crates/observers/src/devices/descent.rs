@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     fn of(mut self, place: &Place) -> Lineage {
         let file_system = match place.device {
             Some(_) => None,
-            None => mountinfo::covering(&self.mounts, &place.canonical).map(|mount| mount.kind.clone()),
+            None => mountinfo::covering(&self.mounts, place).map(|mount| mount.kind.clone()),
         };
         self.place(place, 0);
         self.finish(place.canonical.clone(), file_system)
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
 
     /// A file, directory or device at a depth.
     fn place(&mut self, place: &Place, depth: usize) {
-        let mount = mountinfo::covering(&self.mounts, &place.canonical).cloned();
+        let mount = mountinfo::covering(&self.mounts, place).cloned();
         if let Some(name) = place.device.and_then(|numbers| topology::name_of(self.root, numbers)) {
             return self.device(name, depth);
         }
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
 
     /// Whether a file is one of those that room `luns` serves.
     fn is_modelled(&self, place: &Place) -> bool {
-        mountinfo::covering(&self.mounts, &place.canonical).is_some_and(|mount| mount.source == MODELLED)
+        mountinfo::covering(&self.mounts, place).is_some_and(|mount| mount.source == MODELLED)
     }
 
     fn lowest_device(&mut self, name: DeviceName, note: String) {

@@ -5,11 +5,15 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::Place;
 
 /// One mounted file system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mount {
+    /// Its number.
+    pub(crate) id: u64,
     /// Device numbers as the kernel shows them; major 0 for file systems without one device.
     pub(crate) device: (u32, u32),
     /// The directory of the file system that is mounted.
@@ -31,13 +35,16 @@ pub(crate) fn parse(text: &str) -> Vec<Mount> {
 
 fn parse_line(line: &str) -> Option<Mount> {
     let (left, right) = line.split_once(" - ")?;
-    let mut left = left.split(' ').skip(2);
+    let mut left = left.split(' ');
+    let id = left.next()?.parse().ok()?;
+    let mut left = left.skip(1);
     let (major, minor) = left.next()?.split_once(':')?;
     let device = (major.parse().ok()?, minor.parse().ok()?);
     let root = unescape(left.next()?);
     let point = unescape(left.next()?);
     let mut right = right.split(' ');
     Some(Mount {
+        id,
         device,
         root: root.into(),
         point: point.into(),
@@ -69,23 +76,28 @@ pub(crate) fn unescape(text: &str) -> OsString {
     OsString::from_vec(out)
 }
 
-/// The mount that a resolved path lies on: the longest mount point above it, and of equal ones the last.
-pub(crate) fn covering<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-    mounts
-        .iter()
-        .filter(|mount| path.starts_with(&mount.point))
-        .max_by_key(|mount| mount.point.components().count())
+/// The mount that a place lies on, by its number. Where the kernel gave none: the longest mount point above the place,
+/// and of equal ones the last. That one may be hidden by a later mount above it.
+pub(crate) fn covering<'a>(mounts: &'a [Mount], place: &Place) -> Option<&'a Mount> {
+    let by_number = place.mount.and_then(|id| mounts.iter().find(|mount| mount.id == id));
+    let longest = || {
+        let above = mounts.iter().filter(|mount| place.canonical.starts_with(&mount.point));
+        above.max_by_key(|mount| mount.point.components().count())
+    };
+    by_number.or_else(longest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn escapes_and_optional_fields_are_understood() {
         let text = "36 35 98:0 /sub /mnt/a\\040b rw,noatime shared:1 master:2 - btrfs /dev/loop0 rw,subvol=/sub\n";
         let mounts = parse(text);
         assert_eq!(mounts.len(), 1);
+        assert_eq!(mounts[0].id, 36);
         assert_eq!(mounts[0].point, Path::new("/mnt/a b"));
         assert_eq!(mounts[0].kind, "btrfs");
         assert_eq!(mounts[0].source, "/dev/loop0");
@@ -97,10 +109,30 @@ mod tests {
         let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:40 / /data rw - btrfs /dev/sdb rw\n\
                     3 2 0:41 / /data rw - tmpfs none rw\n4 1 8:2 / /database rw - xfs /dev/sda2 rw\n";
         let mounts = parse(text);
-        let kind = |path: &str| covering(&mounts, Path::new(path)).map(|m| m.kind.as_str());
+        let kind = |path: &str| covering(&mounts, &place(path, None)).map(|m| m.kind.as_str());
         assert_eq!(kind("/data/x"), Some("tmpfs"), "the later mount hides the earlier");
         assert_eq!(kind("/database/x"), Some("xfs"), "names are compared whole");
         assert_eq!(kind("/home"), Some("ext4"));
+    }
+
+    fn place(path: &str, mount: Option<u64>) -> Place {
+        Place {
+            canonical: path.into(),
+            on: (0, 1),
+            device: None,
+            mount,
+        }
+    }
+
+    #[test]
+    fn a_mount_under_a_later_one_covers_nothing() {
+        let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /data/base rw - xfs /dev/sda2 rw\n\
+                    3 1 0:41 / /data rw - tmpfs none rw\n";
+        let mounts = parse(text);
+        let kind = |mount| covering(&mounts, &place("/data/base/x", mount)).map(|m| m.kind.as_str());
+        assert_eq!(kind(Some(3)), Some("tmpfs"), "the kernel says whose it is");
+        assert_eq!(kind(None), Some("xfs"), "an older kernel does not");
+        assert_eq!(kind(Some(9)), Some("xfs"), "a number that the list does not have");
     }
 
     #[test]

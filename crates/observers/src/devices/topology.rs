@@ -86,6 +86,16 @@ fn has_queues(root: &Root, device: &str) -> bool {
     root.block_dir(device).join("mq").exists()
 }
 
+/// The disk that counts what a partition does, where the partition's own counters stay 0: with several paths of NVMe
+/// the kernel counts at the whole namespace. `None` for every other device.
+pub fn counted_at(device: &str) -> Option<String> {
+    counted_at_in(&Root::live(), device)
+}
+
+fn counted_at_in(root: &Root, device: &str) -> Option<String> {
+    disk_of(root, device).filter(|disk| !multipath_paths(root, disk).is_empty())
+}
+
 /// Compressed and plain RAM disks.
 fn is_memory(device: &str) -> bool {
     numbered(device, "zram") || numbered(device, "ram")
@@ -179,6 +189,25 @@ fn numbered(device: &str, prefix: &str) -> bool {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn partitions_of_a_namespace_with_several_paths_are_counted_at_it() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let at = |tree: &str| Root::at(&dir.join(tree), |_| Err(std::io::ErrorKind::NotFound.into()));
+        let several = at("linux-6.8-nvme-cgroup2");
+        assert_eq!(counted_at_in(&several, "nvme0n1p1").as_deref(), Some("nvme0n1"));
+        assert_eq!(counted_at_in(&several, "nvme0n1"), None, "it counts itself");
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = Root::at(dir.path(), |_| Err(std::io::ErrorKind::NotFound.into()));
+        let partition = root.sys.join("devices/nvme1n1/nvme1n1p1");
+        fs::create_dir_all(&partition).expect("made");
+        fs::write(partition.join("partition"), "1").expect("written");
+        fs::create_dir_all(root.sys.join("class/block")).expect("made");
+        let link = root.sys.join("class/block/nvme1n1p1");
+        std::os::unix::fs::symlink(&partition, link).expect("linked");
+        assert_eq!(disk_of(&root, "nvme1n1p1").as_deref(), Some("nvme1n1"));
+        assert_eq!(counted_at_in(&root, "nvme1n1p1"), None, "one path: it counts itself");
+    }
 
     #[test]
     fn queues_and_direct_loops_are_those_that_the_kernel_shows() {

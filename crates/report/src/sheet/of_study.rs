@@ -431,6 +431,20 @@ pub(crate) const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        subject: "cold page cache",
+        bound: Bound::Words("emptied before each phase"),
+        beyond: Status::Note,
+        advice: "run as root, or set `memory.budget` where this user has a control group of its own",
+        take: Take::TakingPart(place::caches),
+        document: Some(Document {
+            figure: "who empties the page cache before each phase, for a stack that reads through it",
+            threshold: "root, or the run's memory group (with cgroup v2 from Linux 5.19 on)",
+            beyond: "",
+            why: "the cache may answer with what loading wrote. How many reads it answered, provenance counts",
+        }),
+        traps: &["a_page_cache_that_nobody_empties_has_a_line"],
+    },
+    Rule {
         subject: "alignment",
         bound: Bound::Words("a multiple of the physical block"),
         beyond: Status::Suspect,
@@ -454,8 +468,9 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::TakingPart(place::data),
         document: Some(Document {
             figure: "compressibility and copies found in 64 random pages of the loaded database, read back (deflate, \
-                 page by page; equal blocks of 4 KiB)",
-            threshold: "15 % above the declared; 4 to 1; 20 % copies",
+                 page by page; equal blocks of 4 KiB). PostgreSQL and SQLite in files: without pages of zeros. In a \
+                 disk group there is no such line",
+            threshold: "15 % above the declared; 4 to 1; 20 % copies. A database in SQL declares nothing",
             beyond: "SUSPECT; NOTE if declared, and below the limits",
             why: "headers and rounding explain some percent; the data of databases compress two to four times",
         }),

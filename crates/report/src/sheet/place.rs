@@ -13,7 +13,7 @@ use crate::grouped::distinct;
 use crate::history::{Book, Runs, Seen};
 use crate::ranking::rank::taking_part;
 use crate::ranking::refusals::Seeds;
-use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
+use ledger::{Access, CachesEmptied, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
@@ -196,8 +196,7 @@ pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
     let (_, first) = known.first()?;
     let differs = known.iter().any(|(_, ahead)| ahead != first);
     // Direct reads take no part in it.
-    let cached = |stack: &Stack| stack.access == Access::Buffered || goes(book, stack, &READS) == Some(Way::Through);
-    let matters = known.iter().any(|(stack, _)| cached(stack));
+    let matters = known.iter().any(|(stack, _)| reads_through_cache(book, stack));
     let status = match (differs, matters) {
         (false, _) if known.len() < taking_part(book).count() => Status::Note,
         (false, _) => Status::Valid,
@@ -277,6 +276,23 @@ fn goes(book: &Book, stack: &Stack, (name, role): &WayFact) -> Option<Way> {
         FactValue::Way(way) => Some(*way),
         _ => None,
     }
+}
+
+/// Whether the page cache may answer its reads.
+fn reads_through_cache(book: &Book, stack: &Stack) -> bool {
+    stack.access == Access::Buffered || goes(book, stack, &READS) == Some(Way::Through)
+}
+
+/// Whether the page cache may still hold what loading wrote, or what an earlier phase read.
+pub(crate) fn caches(book: &Book, stack: &Stack) -> Option<Taken> {
+    let FactValue::Emptied(by) = book.fact(&Scope::Study, FactName::CachesEmptiedBy)? else {
+        return None;
+    };
+    let figure = format!(
+        "its reads go through the page cache; emptied before each phase by {}",
+        FactValue::Emptied(*by)
+    );
+    reads_through_cache(book, stack).then(|| Taken::holds(*by != CachesEmptied::Nobody, figure))
 }
 
 /// What goes there: "data reads".
@@ -400,10 +416,13 @@ pub(crate) fn data(book: &Book, stack: &Stack) -> Option<Taken> {
         number_of(FactName::CompressibilityFound)?,
         number_of(FactName::DuplicationFound)?,
     );
+    let is_unreal = packed > COMPRESSIBILITY_MAX || copied > DUPLICATION_MAX;
+    if crate::stacks::databases::of_stack(book, &stack.name).is_some() {
+        return Some(data_in_sql(packed, copied, is_unreal));
+    }
     let wanted_packed = declared(book, "database.compressibility").unwrap_or(1.0);
     let wanted_copied = declared(book, "database.duplication").unwrap_or(0.0);
     let is_other = packed > wanted_packed * (1.0 + DATA_SLACK) || copied > wanted_copied + DATA_SLACK;
-    let is_unreal = packed > COMPRESSIBILITY_MAX || copied > DUPLICATION_MAX;
     let status = match (is_other || is_unreal, wanted_packed > 1.0 || wanted_copied > 0.0) {
         (true, _) => Status::Suspect,
         (false, true) => Status::Note,
@@ -422,4 +441,21 @@ pub(crate) fn data(book: &Book, stack: &Stack) -> Option<Taken> {
         percent(DUPLICATION_MAX)
     );
     Some(Taken::judged(status, figure).against(wanted))
+}
+
+/// Rows of a database in SQL are what its workload says: nothing is declared.
+fn data_in_sql(packed: f64, copied: f64, is_unreal: bool) -> Taken {
+    let figure = format!(
+        "compresses {} to 1, {} of its blocks of 4 KiB are copies",
+        number(packed),
+        percent(copied)
+    );
+    let wanted = format!(
+        "at most {} to 1 and {} copies",
+        number(COMPRESSIBILITY_MAX),
+        percent(DUPLICATION_MAX)
+    );
+    let advice =
+        "a stack or array that compresses stores less of such tables than of others: compare stacks without it";
+    Taken::holds(!is_unreal, figure).against(wanted).advising(advice)
 }

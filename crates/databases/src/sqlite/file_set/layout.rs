@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them, in the order of a volume's files.
+    /// All of them, in the order of a file set's files.
     pub const ALL: [Role; 3] = [Role::Main, Role::Wal, Role::Journal];
 
     pub(crate) fn index(self) -> usize {
@@ -46,9 +46,9 @@ impl Role {
     }
 }
 
-/// The three files of a volume in a port.
+/// The three files of a file set in a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VolumeFiles {
+pub struct SetFiles {
     /// The database.
     pub main: FileId,
     /// The write-ahead log.
@@ -57,10 +57,10 @@ pub struct VolumeFiles {
     pub journal: FileId,
 }
 
-impl Default for VolumeFiles {
+impl Default for SetFiles {
     /// The first three of a port.
-    fn default() -> VolumeFiles {
-        VolumeFiles {
+    fn default() -> SetFiles {
+        SetFiles {
             main: FileId(0),
             wal: FileId(1),
             journal: FileId(2),
@@ -68,7 +68,7 @@ impl Default for VolumeFiles {
     }
 }
 
-impl VolumeFiles {
+impl SetFiles {
     pub(crate) fn of(&self, role: Role) -> FileId {
         match role {
             Role::Main => self.main,
@@ -87,7 +87,7 @@ impl VolumeFiles {
 /// | 0..8 | `ASSAYSQL` |
 /// | 8..12 | version, 1 |
 /// | 12..16 | role: 0 database, 1 write-ahead log, 2 rollback journal |
-/// | 16..24 | the volume's number: the three files of a volume have the same |
+/// | 16..24 | the file set's number: the three files of a file set have the same |
 /// | 24..32 | sequence; the whole slot with the higher one counts |
 /// | 32..40 | size of the file in bytes; of the write-ahead log: at least its size |
 /// | 40..44 | 1: the file is there, 0: it is not |
@@ -99,7 +99,7 @@ impl VolumeFiles {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) role: Role,
-    pub(crate) volume: u64,
+    pub(crate) file_set: u64,
     pub(crate) sequence: u64,
     pub(crate) size: u64,
     pub(crate) there: bool,
@@ -125,7 +125,7 @@ impl Slot {
         to[0..8].copy_from_slice(&MAGIC);
         to[8..12].copy_from_slice(&VERSION.to_le_bytes());
         to[12..16].copy_from_slice(&(self.role.index() as u32).to_le_bytes());
-        to[16..24].copy_from_slice(&self.volume.to_le_bytes());
+        to[16..24].copy_from_slice(&self.file_set.to_le_bytes());
         to[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         to[32..40].copy_from_slice(&self.size.to_le_bytes());
         to[40..44].copy_from_slice(&u32::from(self.there).to_le_bytes());
@@ -149,7 +149,7 @@ impl Slot {
         match (role, word(40)) {
             (Some(role), there @ (0 | 1)) => Found::Slot(Slot {
                 role,
-                volume: long(16),
+                file_set: long(16),
                 sequence: long(24),
                 size: long(32),
                 there: there == 1,
@@ -165,7 +165,7 @@ mod tests {
 
     const SLOT: Slot = Slot {
         role: Role::Wal,
-        volume: 7,
+        file_set: 7,
         sequence: 5,
         size: 123_456,
         there: true,

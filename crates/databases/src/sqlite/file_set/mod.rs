@@ -1,9 +1,9 @@
 //! The three files of a SQLite database on a port: what the VFS does, in safe code.
 //!
-//! A [`Volume`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need nothing
-//! of what is still being gathered or sent go by a lane of their own, so that readers do not wait for a commit's flush.
-//! Nothing is cached but the beginning of the write-ahead log ([`LogCopy`]). Prevents: a reader that sees storage
-//! before the write that it was promised.
+//! A [`FileSet`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need
+//! nothing of what is still being gathered or sent go by a lane of their own, so that readers do not wait for a
+//! commit's flush. Nothing is cached but the beginning of the write-ahead log ([`LogCopy`]). Prevents: a reader that
+//! sees storage before the write that it was promised.
 
 mod lane;
 pub(super) mod layout;
@@ -13,7 +13,7 @@ mod writer;
 use super::counts::{Counters, IoCounts};
 use super::error::SqliteError;
 use lane::Lane;
-use layout::{DATA_AT, Role, VolumeFiles};
+use layout::{DATA_AT, Role, SetFiles};
 use log_copy::LogCopy;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -32,11 +32,11 @@ pub const GROW_STEP: u64 = 16 << 20;
 const LOG_MEMORY: u64 = 16 << 20;
 const BUFFERS_MIN: u64 = 4;
 
-/// How a volume behaves.
+/// How a file set behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VolumeSpec {
+pub struct FileSetSpec {
     /// The three files in each port.
-    pub files: VolumeFiles,
+    pub files: SetFiles,
     /// Bytes by which they grow; a multiple of 4096.
     pub grow_step: u64,
     /// A sector that is being written when the power fails leaves its neighbours and its own unchanged bytes alone.
@@ -47,10 +47,10 @@ pub struct VolumeSpec {
     pub log_memory: u64,
 }
 
-impl Default for VolumeSpec {
-    fn default() -> VolumeSpec {
-        VolumeSpec {
-            files: VolumeFiles::default(),
+impl Default for FileSetSpec {
+    fn default() -> FileSetSpec {
+        FileSetSpec {
+            files: SetFiles::default(),
             grow_step: GROW_STEP,
             powersafe_overwrite: true,
             log_memory: LOG_MEMORY,
@@ -81,8 +81,8 @@ struct Readers<P> {
 }
 
 /// A SQLite database's files on a port.
-pub struct Volume<P> {
-    spec: VolumeSpec,
+pub struct FileSet<P> {
+    spec: FileSetSpec,
     ids: [FileId; 3],
     writer: Mutex<Writer<P>>,
     seen: Mutex<[Seen; 3]>,
@@ -97,8 +97,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Port> Volume<P> {
-    /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart.
+impl<P: Port> FileSet<P> {
+    /// Makes an empty file set in the files of `port`, whatever they held, and opens it. `number` tells file sets
+    /// apart.
     /// `readers`: ports on the same files, one for each read at a time; none: reads go by the port that writes.
     ///
     /// With connections on several threads a port is used by one thread after the other. Linux binds a ring to a
@@ -108,24 +109,29 @@ impl<P: Port> Volume<P> {
     ///
     /// # Errors
     /// [`SqliteError::Port`] before anything is written; those of the port.
-    pub fn create(port: P, readers: Vec<P>, spec: VolumeSpec, number: u64) -> Result<Volume<P>, SqliteError> {
+    pub fn create(port: P, readers: Vec<P>, spec: FileSetSpec, number: u64) -> Result<FileSet<P>, SqliteError> {
         let counters = Arc::new(Counters::default());
         let mut lane = Lane::new(port, counters.clone(), BUFFERS_MIN)?;
         writer::format(&mut lane, &spec.files, number)?;
-        Volume::of(lane, readers, spec, counters)
+        FileSet::of(lane, readers, spec, counters)
     }
 
-    /// Opens a volume. Nothing is written; SQLite recovers when the database is opened.
+    /// Opens a file set. Nothing is written; SQLite recovers when the database is opened.
     ///
     /// # Errors
     /// [`SqliteError::Foreign`] when the files hold none; those of the port.
-    pub fn open(port: P, readers: Vec<P>, spec: VolumeSpec) -> Result<Volume<P>, SqliteError> {
+    pub fn open(port: P, readers: Vec<P>, spec: FileSetSpec) -> Result<FileSet<P>, SqliteError> {
         let counters = Arc::new(Counters::default());
         let lane = Lane::new(port, counters.clone(), BUFFERS_MIN)?;
-        Volume::of(lane, readers, spec, counters)
+        FileSet::of(lane, readers, spec, counters)
     }
 
-    fn of(lane: Lane<P>, readers: Vec<P>, spec: VolumeSpec, counters: Arc<Counters>) -> Result<Volume<P>, SqliteError> {
+    fn of(
+        lane: Lane<P>,
+        readers: Vec<P>,
+        spec: FileSetSpec,
+        counters: Arc<Counters>,
+    ) -> Result<FileSet<P>, SqliteError> {
         if spec.grow_step == 0 || !spec.grow_step.is_multiple_of(4096) {
             return Err(SqliteError::Setting {
                 what: format!("files that grow by {} bytes", spec.grow_step),
@@ -135,7 +141,7 @@ impl<P: Port> Volume<P> {
         let writer = Writer::open(lane, &spec.files, spec.grow_step)?;
         let reading = |port| Lane::new(port, counters.clone(), 0);
         let lanes = readers.into_iter().map(reading).collect::<Result<Vec<_>, _>>()?;
-        let volume = Volume {
+        let file_set = FileSet {
             ids: Role::ALL.map(|role| writer.id(role)),
             log: LogCopy::new(spec.log_memory),
             spec,
@@ -150,9 +156,9 @@ impl<P: Port> Volume<P> {
             error: Mutex::new(None),
         };
         for role in Role::ALL {
-            volume.show(&locked(&volume.writer), role);
+            file_set.show(&locked(&file_set.writer), role);
         }
-        Ok(volume)
+        Ok(file_set)
     }
 
     /// I/O so far.
@@ -268,7 +274,7 @@ impl<P: Port> Volume<P> {
     }
 }
 
-/// What the VFS asks of a volume, whatever its port.
+/// What the VFS asks of a file set, whatever its port.
 pub(crate) trait Store: Send + Sync {
     fn powersafe_overwrite(&self) -> bool;
     fn log_memory(&self) -> u64;
@@ -302,14 +308,14 @@ pub(super) fn not_made(path: &Path, source: std::io::Error) -> SqliteError {
 
 /// The file of a database, as bytes.
 pub(super) enum Main<'a> {
-    Volume(&'a dyn Store),
+    FileSet(&'a dyn Store),
     File { file: File, path: &'a Path },
 }
 
 impl Main<'_> {
     pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), SqliteError> {
         match self {
-            Main::Volume(store) => store.write(Role::Main, at, bytes),
+            Main::FileSet(store) => store.write(Role::Main, at, bytes),
             Main::File { file, path } => file.write_all_at(bytes, at).map_err(|e| failed("write", path, e)),
         }
     }
@@ -317,14 +323,14 @@ impl Main<'_> {
     /// Fills `to`; what lies behind the end stays as it was.
     pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<(), SqliteError> {
         match self {
-            Main::Volume(store) => store.read(Role::Main, at, to).map(drop),
+            Main::FileSet(store) => store.read(Role::Main, at, to).map(drop),
             Main::File { file, path } => file.read_exact_at(to, at).map_err(|e| failed("read", path, e)),
         }
     }
 
     pub(super) fn sync(&self) -> Result<(), SqliteError> {
         match self {
-            Main::Volume(store) => store.sync(Role::Main),
+            Main::FileSet(store) => store.sync(Role::Main),
             Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
         }
     }
@@ -339,7 +345,7 @@ fn failed(what: &'static str, path: &Path, source: std::io::Error) -> SqliteErro
     }
 }
 
-impl<P: Port + Send> Store for Volume<P> {
+impl<P: Port + Send> Store for FileSet<P> {
     fn powersafe_overwrite(&self) -> bool {
         self.spec.powersafe_overwrite
     }
@@ -425,11 +431,11 @@ impl<P: Port + Send> Store for Volume<P> {
     }
 
     fn counts(&self) -> IoCounts {
-        Volume::counts(self)
+        FileSet::counts(self)
     }
 
     fn allocated(&self, role: Role) -> u64 {
-        Volume::allocated(self, role)
+        FileSet::allocated(self, role)
     }
 
     fn take_error(&self) -> Option<String> {
@@ -443,38 +449,38 @@ mod tests {
     use targets::{Model, ModelPort, PowerFails};
 
     /// With a log that can be written.
-    fn volume(port: ModelPort) -> Volume<ModelPort> {
-        let volume = Volume::create(port, Vec::new(), VolumeSpec::default(), 1).unwrap();
-        volume.create(Role::Wal).unwrap();
-        volume
+    fn file_set(port: ModelPort) -> FileSet<ModelPort> {
+        let file_set = FileSet::create(port, Vec::new(), FileSetSpec::default(), 1).unwrap();
+        file_set.create(Role::Wal).unwrap();
+        file_set
     }
 
     fn port() -> ModelPort {
         ModelPort::open(Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, 3)).unwrap()
     }
 
-    fn log_read(volume: &Volume<ModelPort>, offset: u64, len: usize) -> Vec<u8> {
+    fn log_read(file_set: &FileSet<ModelPort>, offset: u64, len: usize) -> Vec<u8> {
         let mut to = vec![0xee; len];
-        let read = Store::read(volume, Role::Wal, offset, &mut to).unwrap();
+        let read = Store::read(file_set, Role::Wal, offset, &mut to).unwrap();
         to.truncate(read);
         to
     }
 
     #[test]
     fn a_log_that_was_emptied_or_deleted_has_none_of_its_old_bytes() {
-        let volume = volume(port());
-        let empty = |volume: &Volume<ModelPort>| volume.truncate(Role::Wal, 0);
-        let delete = |volume: &Volume<ModelPort>| {
-            Store::delete(volume, Role::Wal)?;
-            Store::create(volume, Role::Wal)
+        let file_set = file_set(port());
+        let empty = |file_set: &FileSet<ModelPort>| file_set.truncate(Role::Wal, 0);
+        let delete = |file_set: &FileSet<ModelPort>| {
+            Store::delete(file_set, Role::Wal)?;
+            Store::create(file_set, Role::Wal)
         };
         for end in [empty, delete] {
-            volume.write(Role::Wal, 0, &[7; 9000]).unwrap();
-            assert_eq!(log_read(&volume, 100, 32), [7; 32]);
-            end(&volume).unwrap();
-            volume.write(Role::Wal, 8192, &[1; 10]).unwrap();
-            assert_eq!(log_read(&volume, 0, 32), [0; 32]);
-            assert_eq!(log_read(&volume, 8192, 10), [1; 10]);
+            file_set.write(Role::Wal, 0, &[7; 9000]).unwrap();
+            assert_eq!(log_read(&file_set, 100, 32), [7; 32]);
+            end(&file_set).unwrap();
+            file_set.write(Role::Wal, 8192, &[1; 10]).unwrap();
+            assert_eq!(log_read(&file_set, 0, 32), [0; 32]);
+            assert_eq!(log_read(&file_set, 8192, 10), [1; 10]);
         }
     }
 
@@ -482,16 +488,16 @@ mod tests {
     fn bytes_of_a_write_that_failed_are_not_read_from_memory() {
         let mut port = port();
         port.fail_power(PowerFails::AtWrite(40));
-        let volume = volume(port);
-        volume.write(Role::Wal, 0, &[7; 256 << 10]).unwrap();
+        let file_set = file_set(port);
+        file_set.write(Role::Wal, 0, &[7; 256 << 10]).unwrap();
         let from_memory = |at: u64| {
-            let before = volume.counters.now().log_reads;
-            let _ = Store::read(&volume, Role::Wal, at, &mut [0; 32]);
-            volume.counters.now().log_reads > before
+            let before = file_set.counters.now().log_reads;
+            let _ = Store::read(&file_set, Role::Wal, at, &mut [0; 32]);
+            file_set.counters.now().log_reads > before
         };
         assert!(from_memory(0) && from_memory(128 << 10));
         // Over the same bytes again and again, in whole buffers, which are sent before the call returns.
-        while volume.write(Role::Wal, 128 << 10, &[8; 128 << 10]).is_ok() {}
+        while file_set.write(Role::Wal, 128 << 10, &[8; 128 << 10]).is_ok() {}
         assert!(from_memory(0) && !from_memory(128 << 10));
     }
 }

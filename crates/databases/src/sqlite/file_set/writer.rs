@@ -1,4 +1,4 @@
-//! The write side of a volume: gathers what SQLite writes in pieces, keeps the three heads, grows the files below.
+//! The write side of a file set: gathers what SQLite writes in pieces, keeps the three heads, grows the files below.
 //!
 //! SQLite writes a log frame as 24 bytes and a page behind them. Here pieces that follow each other are gathered in a
 //! buffer of the port and sent as whole blocks; the bytes of a block that were not written now are read first, or known
@@ -7,7 +7,7 @@
 //! the frame before it.
 
 use super::lane::{BUFFER, InFlight, Lane};
-use super::layout::{BLOCK, DATA_AT, Found, Role, Slot, VolumeFiles};
+use super::layout::{BLOCK, DATA_AT, Found, Role, SetFiles, Slot};
 use crate::sqlite::error::SqliteError;
 use targets::{FileId, Port};
 
@@ -46,7 +46,7 @@ struct File {
     first: Option<Vec<u8>>,
 }
 
-/// The one that writes to a volume.
+/// The one that writes to a file set.
 pub(crate) struct Writer<P> {
     pub(crate) lane: Lane<P>,
     files: [File; 3],
@@ -54,14 +54,14 @@ pub(crate) struct Writer<P> {
 }
 
 /// Writes the heads of three files that are not there, and makes them durable.
-pub(crate) fn format<P: Port>(lane: &mut Lane<P>, files: &VolumeFiles, volume: u64) -> Result<(), SqliteError> {
+pub(crate) fn format<P: Port>(lane: &mut Lane<P>, files: &SetFiles, file_set: u64) -> Result<(), SqliteError> {
     for role in Role::ALL {
         let id = files.of(role);
         lane.port_mut().grow(id, DATA_AT)?;
         for sequence in [1, 2] {
             let slot = Slot {
                 role,
-                volume,
+                file_set,
                 sequence,
                 size: 0,
                 there: false,
@@ -80,7 +80,7 @@ fn head<P: Port>(lane: &mut Lane<P>, role: Role, id: FileId) -> Result<Slot, Sql
     let file = id.0;
     if lane.port().size(id)? < DATA_AT {
         let what = format!("file {file} of the port is too short to be a SQLite file");
-        return Err(foreign(what, "make the volume first"));
+        return Err(foreign(what, "make the file set first"));
     }
     let mut newest: Option<Slot> = None;
     for at in [0, BLOCK] {
@@ -89,7 +89,7 @@ fn head<P: Port>(lane: &mut Lane<P>, role: Role, id: FileId) -> Result<Slot, Sql
         match Slot::decode(&bytes) {
             Found::Slot(slot) if slot.role != role => {
                 let what = format!(
-                    "file {file} of the port is the {:?} file of a volume, not its {role:?} file",
+                    "file {file} of the port is the {:?} file of a file set, not its {role:?} file",
                     slot.role
                 );
                 return Err(foreign(
@@ -107,13 +107,13 @@ fn head<P: Port>(lane: &mut Lane<P>, role: Role, id: FileId) -> Result<Slot, Sql
     }
     newest.ok_or_else(|| {
         let what = format!("file {file} of the port holds no SQLite file of ours");
-        foreign(what, "make the volume first, or name the right files")
+        foreign(what, "make the file set first, or name the right files")
     })
 }
 
 impl<P: Port> Writer<P> {
     /// Reads the heads.
-    pub(crate) fn open(mut lane: Lane<P>, ids: &VolumeFiles, grow_step: u64) -> Result<Writer<P>, SqliteError> {
+    pub(crate) fn open(mut lane: Lane<P>, ids: &SetFiles, grow_step: u64) -> Result<Writer<P>, SqliteError> {
         let mut all = Vec::with_capacity(3);
         for role in Role::ALL {
             let id = ids.of(role);
@@ -133,9 +133,9 @@ impl<P: Port> Writer<P> {
             });
         }
         let files: [File; 3] = all.try_into().unwrap_or_else(|_| unreachable!("one for each role"));
-        if files.iter().any(|f| f.recorded.volume != files[0].recorded.volume) {
+        if files.iter().any(|f| f.recorded.file_set != files[0].recorded.file_set) {
             return Err(SqliteError::Foreign {
-                what: "the three files of the port belong to different volumes".into(),
+                what: "the three files of the port belong to different file sets".into(),
                 cure: "name three files that were made together",
             });
         }
