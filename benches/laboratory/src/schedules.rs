@@ -195,7 +195,7 @@ impl Planned {
     }
 }
 
-fn record<P: Port>(ports: [P; 2], method: &'static str, asked: &Measurement) -> anyhow::Result<Record> {
+fn record<P: Port + Send>(ports: [P; 2], method: &'static str, asked: &Measurement) -> anyhow::Result<Record> {
     let (shape, settings) = sizes();
     let files = Files {
         data: vec![FileId(0)],
@@ -252,7 +252,7 @@ fn record<P: Port>(ports: [P; 2], method: &'static str, asked: &Measurement) -> 
 }
 
 /// One round's blocks of stints, in mirrored pairs.
-fn stints<P: Port>(
+fn stints<P: Port + Send>(
     places: &mut [Instance<P>],
     plan: &Planned,
     round: usize,
@@ -283,7 +283,7 @@ fn piece(outcome: &Outcome) -> Piece {
 }
 
 /// Random reads for so long, cut into slices of that length (0: into none).
-fn read<P: Port>(
+fn read<P: Port + Send>(
     place: &mut Instance<P>,
     [time_ns, slice_ns]: [u64; 2],
     seed: u64,

@@ -194,7 +194,7 @@ where
 
 /// Updates for a while and for [`ACTS_MIN`] acts, what was acknowledged written down; true when the storage failed
 /// meanwhile.
-fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
+fn work<P: Port + Send>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
     let (never, unheard) = (Over::default(), crate::moment::Moment::default());
@@ -208,7 +208,7 @@ fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Dur
 }
 
 /// Versions of all pages, each of which must hold exactly what its version demands.
-fn verified<P: Port>(instance: &mut Instance<P>) -> Vec<u64> {
+fn verified<P: Port + Send>(instance: &mut Instance<P>) -> Vec<u64> {
     let versions = survey(instance).unwrap();
     let mut bytes = Vec::new();
     let pages = (0..shape().schemas).flat_map(|schema| (0..shape().pages_per_schema).map(move |page| (schema, page)));

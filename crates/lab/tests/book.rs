@@ -179,26 +179,26 @@ impl Book {
     }
 
     /// Begins with what is there: of who opens what another process has checked.
-    pub(crate) fn begin<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+    pub(crate) fn begin<P: Port + Send>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
         self.base = self.survey(instance)?;
         self.current.clone_from(&self.base);
         Ok(())
     }
 
     /// Reads every page of this instance after its recovery and holds it against the book.
-    pub(crate) fn check<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+    pub(crate) fn check<P: Port + Send>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
         let found = self.survey(instance)?;
         self.recovered(found, false).map_err(Trouble::Wrong)
     }
 
     /// The same where what was formed last may not have been written down.
-    pub(crate) fn check_written<P: Port>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
+    pub(crate) fn check_written<P: Port + Send>(&mut self, instance: &mut Instance<P>) -> Result<(), Trouble> {
         let found = self.survey(instance)?;
         self.recovered(found, true).map_err(Trouble::Wrong)
     }
 
     /// The version of every page of this instance; each holds the content that it demands.
-    fn survey<P: Port>(&self, instance: &mut Instance<P>) -> Result<HashMap<(u32, u32), u64>, Trouble> {
+    fn survey<P: Port + Send>(&self, instance: &mut Instance<P>) -> Result<HashMap<(u32, u32), u64>, Trouble> {
         let (mut found, mut bytes) = (HashMap::new(), Vec::new());
         for schema in (0..self.shape.schemas).filter(|schema| schema % self.workers == self.worker) {
             for page in 0..self.shape.pages_per_schema {
@@ -241,7 +241,7 @@ impl Book {
     }
 
     /// Runs the work to its end.
-    pub(crate) fn work<P: Port>(
+    pub(crate) fn work<P: Port + Send>(
         &mut self,
         instance: &mut Instance<P>,
         work: &RandomWork,

@@ -109,7 +109,7 @@ fn one_of(sizes: &[u64], memory: u64, depth: usize) -> Result<OneOf<impl Fn() ->
 type Open<P> = fn(&[u64], u64, usize) -> Result<P, TargetError>;
 
 /// A database of 16 MiB.
-fn database<P: Port>(open: Open<P>, cache_bytes: u64, redo_bytes: u64) -> Result<Instance<P>, Box<dyn Error>> {
+fn database<P: Port + Send>(open: Open<P>, cache_bytes: u64, redo_bytes: u64) -> Result<Instance<P>, Box<dyn Error>> {
     let shape = Shape {
         page_bytes: PAGE,
         schemas: SCHEMAS,
@@ -148,7 +148,7 @@ fn database<P: Port>(open: Open<P>, cache_bytes: u64, redo_bytes: u64) -> Result
 }
 
 /// Selects or updates of so many pages. Gives pages touched; for physical reads, those that were read.
-fn random<P: Port>(open: Open<P>, cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn Error>> {
+fn random<P: Port + Send>(open: Open<P>, cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn Error>> {
     let redo_bytes = if update_pct == 0 {
         REDO_OF_READS
     } else {

@@ -42,7 +42,7 @@ fn files() -> Files {
     }
 }
 
-fn create<P: Port>(settings: Settings, port: impl Fn(ModelPort) -> P) -> Instance<P> {
+fn create<P: Port + Send>(settings: Settings, port: impl Fn(ModelPort) -> P) -> Instance<P> {
     let mut sizes = data_file_bytes(&shape(), &settings, 1);
     sizes.push(redo_file_bytes(&settings));
     let memory = memory_bytes(&shape(), &settings);

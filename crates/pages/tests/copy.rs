@@ -53,7 +53,7 @@ fn model(settings: &Settings, n: u16) -> Model {
 }
 
 /// Changes pages; what they hold now is known to the engine alone, and checked by it.
-fn work(instance: &mut Instance<impl Port>, seed: u64) {
+fn work(instance: &mut Instance<impl Port + Send>, seed: u64) {
     let work = RandomWork {
         update_pct: 100,
         scan_pct: 0,
@@ -83,7 +83,7 @@ fn work(instance: &mut Instance<impl Port>, seed: u64) {
 }
 
 /// All pages, as they are now.
-fn content(instance: &mut Instance<impl Port>) -> Vec<Vec<u8>> {
+fn content(instance: &mut Instance<impl Port + Send>) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for schema in 0..shape().schemas {
         for page in 0..shape().pages_per_schema {
@@ -97,7 +97,7 @@ fn content(instance: &mut Instance<impl Port>) -> Vec<Vec<u8>> {
     all
 }
 
-fn scan_all(instance: &mut Instance<impl Port>) {
+fn scan_all(instance: &mut Instance<impl Port + Send>) {
     let work = ScanWork {
         users: shape().schemas,
         degree: 1,

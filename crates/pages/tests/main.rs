@@ -15,3 +15,4 @@ mod machine;
 mod parts;
 #[cfg(feature = "planted")]
 mod planted;
+mod together;

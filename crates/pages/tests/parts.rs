@@ -88,13 +88,13 @@ fn drive<P: Port>(operation: &mut RandomOperation<'_, P>, versions: &mut [u64]) 
     }
 }
 
-fn work_on<P: Port>(instance: &mut Instance<P>, seed: u64, versions: &mut [u64]) {
+fn work_on<P: Port + Send>(instance: &mut Instance<P>, seed: u64, versions: &mut [u64]) {
     for mut operation in instance.random(&work(), seed).unwrap() {
         drive(&mut operation, versions);
     }
 }
 
-fn assert_holds<P: Port>(instance: &mut Instance<P>, versions: &[u64]) {
+fn assert_holds<P: Port + Send>(instance: &mut Instance<P>, versions: &[u64]) {
     let mut bytes = Vec::new();
     for schema in 0..SCHEMAS {
         for page in 0..PAGES {

@@ -151,7 +151,7 @@ impl<P: Port> Served for Logged<'_, '_, P> {
 }
 
 /// The version of every page, schema by schema, each read from storage and verified.
-pub(crate) fn survey<P: Port>(instance: &mut Instance<P>) -> Result<Vec<u64>, PagesError> {
+pub(crate) fn survey<P: Port + Send>(instance: &mut Instance<P>) -> Result<Vec<u64>, PagesError> {
     let shape = *instance.shape();
     let mut versions = Vec::with_capacity(shape.pages() as usize);
     let mut bytes = Vec::new();

@@ -163,17 +163,21 @@ impl Others {
         let mut silences: Vec<Silence> = self.members.iter().map(Member::silence).collect();
         let mut followers = Followers(&mut self.members, self.clocks.as_ref());
         let own = std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let watch = scope.spawn(|| {
                 while !signals::is_set(&over) {
                     if signals::is_set(cancel) || silences.iter_mut().any(Silence::is_lost) {
                         stop.store(true, Ordering::Relaxed);
                         return;
                     }
-                    std::thread::sleep(LOOK);
+                    std::thread::park_timeout(LOOK);
                 }
             });
-            let _over = signals::SetWhenGone(&over);
-            work(&paced, &mut followers)
+            let over = signals::SetWhenGone(&over);
+            let worked = work(&paced, &mut followers);
+            drop(over);
+            // What it would sleep on would count as the drain's.
+            watch.thread().unpark();
+            worked
         });
         signals::check(cancel)?;
         // Where both failed, the own error is as good as the other, and it has its causes.

@@ -73,7 +73,31 @@ pub fn unheard(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-impl<P: Port> Instance<P> {
+/// Work of each worker, all at once: on a thread each where there are several. The first error in their order is told.
+fn together<P: Port + Send, C: Sync, T: Send>(
+    workers: &mut [Worker<P>],
+    of_each: &[C],
+    work: impl Fn(&mut Worker<P>, &C) -> Result<T, PagesError> + Sync,
+) -> Result<Vec<T>, PagesError> {
+    let pairs = workers.iter_mut().zip(of_each);
+    if of_each.len() < 2 {
+        return pairs.map(|(worker, of)| work(worker, of)).collect();
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        // What a thread leaves in flight the kernel may cancel when it ends.
+        let whole = move |worker: &mut Worker<P>, of| work(worker, of).and_then(|done| worker.quiet().map(|()| done));
+        let threads: Vec<_> = pairs
+            .map(|(worker, of)| scope.spawn(move || whole(worker, of)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+impl<P: Port + Send> Instance<P> {
     /// Loads a new database over whatever the files hold. `progress` hears of bytes written and bytes in all, and may
     /// end the load; [`unheard`] is for those who do not listen.
     ///
@@ -163,9 +187,13 @@ impl<P: Port> Instance<P> {
         let mut workers = Vec::with_capacity(ports.len());
         for ((nth, port), control) in of.zip(ports).zip(&controls) {
             let layout = Layout::new(&shape, &settings, files, nth);
-            let mut worker = Worker::new(port, layout, (control.checkpoint, control.previous), start)?;
-            recovery += worker.recover(control)?;
-            workers.push(worker);
+            workers.push(Worker::new(port, layout, (control.checkpoint, control.previous), start)?);
+        }
+        for worker in &mut workers {
+            worker.quiet()?;
+        }
+        for recovered in together(&mut workers, &controls, Worker::recover)? {
+            recovery += recovered;
         }
         Ok((
             Instance {
@@ -211,16 +239,21 @@ impl<P: Port> Instance<P> {
         &self.settings
     }
 
-    /// Ends what earlier operations left under way, writes every dirty page, flushes, records a checkpoint.
+    /// Ends what earlier operations left under way, writes every dirty page, flushes, records a checkpoint: all workers
+    /// at once, as they work in a phase, and as they do in instances of their own.
     ///
     /// # Errors
     /// I/O errors.
     pub fn checkpoint(&mut self) -> Result<(), PagesError> {
         for worker in &mut self.workers {
             worker.settle()?;
-            worker.drain()?;
         }
-        Ok(())
+        let several = self.workers.len() > 1;
+        for worker in self.workers.iter_mut().filter(|_| several) {
+            worker.quiet()?;
+        }
+        let each = vec![(); self.workers.len()];
+        together(&mut self.workers, &each, |worker, ()| worker.drain()).map(drop)
     }
 
     /// Empties the buffer cache (after a checkpoint), so that a phase starts cold.

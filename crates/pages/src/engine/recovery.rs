@@ -37,7 +37,7 @@ pub struct Recovery {
     pub restored: u64,
     /// Whether the log ended in a batch that was begun and not completed.
     pub torn_tail: bool,
-    /// Time taken, by the port's clock.
+    /// Time of the slowest worker, by its port's clock: all recover at once.
     pub elapsed_ns: Nanos,
 }
 
@@ -51,7 +51,7 @@ impl std::ops::AddAssign for Recovery {
         self.images += other.images;
         self.restored += other.restored;
         self.torn_tail |= other.torn_tail;
-        self.elapsed_ns += other.elapsed_ns;
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
     }
 }
 

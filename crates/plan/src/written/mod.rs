@@ -172,7 +172,7 @@ written! {
         torn_pages: TornPages = (TornPages::Log);
         /// longest time between two checkpoints
         checkpoint: Duration = (Duration::seconds(15), else ", at most a quarter of the shortest phase that updates");
-        /// writes that the background writers keep in flight
+        /// writes that the background writers of each worker keep in flight
         writers: u64 = (32, in 1..=1024);
         with {
             /// The header, if the section stands there.
