@@ -1,8 +1,8 @@
 //! Writes an HTML report to the place that `--html` names.
 //!
 //! Takes a path and a page; a page of ours that stands there is replaced as a whole, anything else is refused, before a
-//! run begins and again before the page takes its place. Prevents: a study or a result file overwritten by a slip of the
-//! hand, and half a page left behind.
+//! run begins and again before the page takes its place. Prevents: a study or a result file overwritten by a slip of
+//! the hand, and half a page left behind.
 
 use crate::cli::Format;
 use crate::exit::Failure;
@@ -133,7 +133,7 @@ mod tests {
         let failure = write(&place, &newer).expect_err("it holds something else");
         assert_eq!(failure.code(), 3);
         assert_eq!(std::fs::read_to_string(&place).expect("read"), "rows of somebody");
-        for stands in ["", &older] {
+        for stands in ["", older.as_str()] {
             std::fs::write(&place, stands).expect("written");
             write(&place, &newer).expect("a page of ours is replaced");
             assert_eq!(std::fs::read_to_string(&place).expect("read"), newer);

@@ -8,8 +8,8 @@ use crate::figure::{Notes, excerpt};
 use crate::lines::lines;
 use std::collections::BTreeSet;
 
-/// Leaves the last interval out where it is cut off. `apart`: how many at the beginning are no interval. Where it is the
-/// only one, it stays.
+/// Leaves the last interval out where it is cut off. `apart`: how many at the beginning are no interval. Where it is
+/// the only one, it stays.
 pub(super) fn leave_out_cut(intervals: &mut Vec<Interval<'_>>, apart: usize, text: &str, notes: &mut Notes) {
     let Some((last, earlier)) = intervals.split_last() else {
         return;
