@@ -227,7 +227,8 @@ pub(crate) struct Run {
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Exit with 1 if a stack is worse, or if a line of the sheet is INVALID (can be given twice)
+    /// Exit with 1 if a stack is worse, or if a line of the sheet is INVALID (can be given twice). A stack that cannot
+    /// be built here is then an error, before the first block
     #[arg(long, value_name = "VERDICT")]
     pub(crate) fail_on: Vec<FailOn>,
     #[command(flatten)]

@@ -25,8 +25,13 @@ pub(crate) use say;
 
 /// A line (or several) on stderr.
 pub(crate) fn say_text(text: &str) {
+    say_to(anstream::stderr(), text);
+}
+
+/// What people are told must not end the run that it is about: whoever cannot hear it, does not.
+fn say_to(mut out: impl Write, text: &str) {
     let text = report::escaped_lines(text, false);
-    anstream::eprintln!("{}", text.strip_suffix('\n').unwrap_or(&text));
+    let _ = writeln!(out, "{}", text.strip_suffix('\n').unwrap_or(&text));
 }
 
 /// The command's answer, on stdout; it ends with a line end.
@@ -50,5 +55,36 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("write to stdout"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that is full, or a terminal that is gone.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(ErrorKind::StorageFull.into())
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_no_panic() {
+        say_to(Full, "block 1 of 4\n");
+        let mut said = Vec::new();
+        say_to(&mut said, "block 1 of 4\n");
+        say_to(&mut said, "\u{1b}]0;title");
+        let said = String::from_utf8(said).expect("text");
+        assert!(
+            said.starts_with("block 1 of 4\n") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
     }
 }

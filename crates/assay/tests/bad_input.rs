@@ -341,3 +341,36 @@ fn a_directory_run_that_is_interrupted_takes_its_database_away() {
     );
     assert!(bench.left_behind(&["place.toml", "place", "out.assay"]).is_empty());
 }
+
+/// As `nohup` starts it.
+#[test]
+fn a_run_that_was_started_with_hangups_ignored_outlives_one() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("place")).expect("made");
+    let study = directory_study("place").replace("direct\"", "buffered\"");
+    bench.write("place.toml", &study.replace("time = \"2s\"", "time = \"100ms\""));
+    let run = bench.command(&["run", "place.toml", "-q", "-o", "out.assay"]);
+    let mut command = bench.surrounded(Command::new("sh"), &["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    command.arg(run.get_program()).args(run.get_args());
+    let mut running = Running::start(command);
+    while std::fs::read_dir(bench.path("place")).expect("listed").count() == 0 && !running.is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    running.signal(Signal::HUP);
+    let ran = running.wait();
+    assert_eq!(ran.code(), 0, "{ran}");
+}
+
+#[test]
+fn what_cannot_be_said_on_stderr_does_not_end_a_run() {
+    let bench = Bench::new();
+    bench.write("study.toml", &model_study(1, 4, &[("plain", ""), ("late", LATE)]));
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("opened");
+    let mut run = bench.command(&["run", "study.toml", "-o", "out.assay"]);
+    let ran = run.stderr(full).output().expect("ended");
+    assert_eq!(ran.status.code(), Some(0));
+    let mut report = bench.command(&["report", "out.assay"]);
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("opened");
+    let ran = report.stdout(full).output().expect("ended");
+    assert_eq!(ran.status.code(), Some(3), "an answer that is not given is an error");
+}

@@ -96,21 +96,28 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     let result = rig.result("broken");
     // In a mount name space of its own, where the tool is hidden; PATH alone does not hide what is in /usr/sbin.
     let mkfs = crate::rig::which("mkfs.btrfs").expect("there");
-    let run = rig.run_command(&file, &result, &[]);
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "sh",
-        "-c",
-        "mount --bind /dev/null \"$1\" && shift && exec \"$@\"",
-        "sh",
-    ]);
-    command
-        .arg(mkfs.canonicalize().expect("there"))
-        .arg(run.get_program())
-        .args(run.get_args());
-    rig.furnish(&mut command);
-    let ran = Running::start(command).wait();
+    let without_it = |more: &[&str]| {
+        let run = rig.run_command(&file, &result, more);
+        let mut command = Command::new("unshare");
+        command.args([
+            "--mount",
+            "sh",
+            "-c",
+            "mount --bind /dev/null \"$1\" && shift && exec \"$@\"",
+            "sh",
+        ]);
+        command
+            .arg(mkfs.canonicalize().expect("there"))
+            .arg(run.get_program())
+            .args(run.get_args());
+        rig.furnish(&mut command);
+        Running::start(command).wait()
+    };
+    // Nothing would be said of the stack, and that is not "not worse".
+    let said = ["`cow` would be skipped", "mkfs.btrfs not found", "leave out --fail-on"];
+    without_it(&["--fail-on", "worse"]).expect(3, &said);
+    assert!(!result.exists(), "refused before the first block");
+    let ran = without_it(&[]);
     ran.expect(0, &["`cow` is skipped", "mkfs.btrfs not found", "install btrfs-progs"]);
     assert_eq!(rig.belongings(&[]), before);
 

@@ -508,6 +508,9 @@ fn a_page_is_written_over_a_page_and_nothing_else() {
     bench
         .run(&["run", "study.toml", "--output", "new.assay", "--html", "study.toml"])
         .failed_with(2, &["study.toml exists and is no report of assay"]);
+    bench
+        .run(&["run", "study.toml", "-o", "new.assay", "--html", "./new.assay"])
+        .failed_with(2, &["./new.assay, which is the result file"]);
     assert_eq!(bench.listing(), before);
     bench.expect(
         0,

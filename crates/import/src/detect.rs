@@ -30,7 +30,7 @@ const MARKS: [Mark; 9] = [
 /// # Errors
 /// [`ImportError::Unknown`] with what was looked for.
 pub fn detect(text: &str) -> Result<Format, ImportError> {
-    if text.contains("\"fio version\"") {
+    if text.contains(crate::fio::VERSION) {
         return Ok(Format::Fio);
     }
     if sadf::is_sadf(text) {

@@ -115,3 +115,14 @@ pub enum ImportError {
         bytes: usize,
     },
 }
+
+impl ImportError {
+    /// Where another run of the tool begins, in a text of which one is read.
+    pub(crate) fn second_run(line: u32, tool: &str) -> ImportError {
+        ImportError::Other {
+            line,
+            what: format!("a second run of {tool} is here"),
+            cure: "cut the file between the runs and import each by itself".into(),
+        }
+    }
+}

@@ -14,26 +14,47 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Lines that are a word, a colon and a number: start in lower case, name, unit, what it may be set beside.
-type Single = (&'static str, &'static str, &'static str, Option<(Quantity, f64)>);
+/// Lines that are a word, a colon and a number: start in lower case, name, unit, how the text may write that unit, what
+/// it may be set beside.
+type Single = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    Option<(Quantity, f64)>,
+);
 const SINGLES: [Single; 7] = [
     (
         "physical reads per second:",
         "physical_reads_per_s",
         "/s",
+        &["/s"],
         Some((Quantity::ReadsPerS, 1.0)),
     ),
     (
         "physical writes per second:",
         "physical_writes_per_s",
         "/s",
+        &["/s"],
         Some((Quantity::WritesPerS, 1.0)),
     ),
-    ("users:", "scan.users", "users", None),
-    ("scanned:", "scan.bytes", "MiB", None),
-    ("scan rate:", "scan.rate", "MiB/s", Some((Quantity::ReadBytesPerS, MIB))),
-    ("runtime:", "scan.elapsed", "s", Some((Quantity::ElapsedS, 1.0))),
-    ("cpu idle average", "cpu.idle", "%", None),
+    ("users:", "scan.users", "users", &["users"], None),
+    ("scanned:", "scan.bytes", "MiB", &["MB", "MiB"], None),
+    (
+        "scan rate:",
+        "scan.rate",
+        "MiB/s",
+        &["MB/s", "MiB/s"],
+        Some((Quantity::ReadBytesPerS, MIB)),
+    ),
+    (
+        "runtime:",
+        "scan.elapsed",
+        "s",
+        &["s", "sec", "seconds"],
+        Some((Quantity::ElapsedS, 1.0)),
+    ),
+    ("cpu idle average", "cpu.idle", "%", &["%"], None),
 ];
 
 pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
@@ -112,6 +133,18 @@ fn one_load(rows: &[Report]) -> Vec<Fact> {
     first.load.iter().filter(alike).cloned().collect()
 }
 
+/// The first word without what is glued to its digits, and that, or the next word: `234.16 MB/s`, `138MB/s`.
+fn with_unit(text: &str) -> (&str, &str) {
+    const ENDS: [char; 3] = ['.', ',', ';'];
+    let mut words = text.split_whitespace();
+    let word = words.next().unwrap_or_default().trim_end_matches(ENDS);
+    let digits = word.trim_end_matches(|c: char| c.is_alphabetic() || c == '/' || c == '%');
+    match word.get(digits.len()..).filter(|glued| !glued.is_empty()) {
+        Some(glued) => (digits, glued),
+        None => (word, words.next().unwrap_or_default().trim_end_matches(ENDS)),
+    }
+}
+
 #[derive(Default)]
 struct Reader {
     facts: Vec<Fact>,
@@ -153,12 +186,17 @@ impl Reader {
     fn take(&mut self, line: Line<'_>) -> Result<(), ImportError> {
         let text = line.text.trim();
         let lower = text.get(..40.min(text.len())).unwrap_or(text).to_ascii_lowercase();
-        for (start, name, unit, quantity) in SINGLES {
+        for (start, name, unit, written, quantity) in SINGLES {
             if lower.starts_with(start) {
-                let rest = text.get(start.len()..).unwrap_or_default();
-                let Some(printed) = first_number(rest, line.number)? else {
+                let (word, behind) = with_unit(text.get(start.len()..).unwrap_or_default());
+                let Some(printed) = first_number(word, line.number)? else {
                     continue;
                 };
+                if !behind.is_empty() && !written.contains(&behind) {
+                    self.notes
+                        .add(line.number, format!("{:?} is not in {unit}: left out", excerpt(text)));
+                    return Ok(());
+                }
                 let figure = Figure::new(name, &printed, unit, line.number);
                 return self.once(match quantity {
                     Some((quantity, factor)) => figure.of_quantity(quantity, factor),

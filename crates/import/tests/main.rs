@@ -14,3 +14,4 @@ mod reports;
 mod seeds;
 mod tools;
 mod versions;
+mod whole;

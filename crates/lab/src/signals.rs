@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM as a flag: whoever waits looks at it, undoes what it did and returns.
+//! Ctrl-C, SIGTERM and SIGHUP as a flag: whoever waits looks at it, undoes what it did and returns.
 //!
 //! Prevents: a run that leaves its mounts because one order to end came as two signals (coreutils `timeout` sends one
-//! to the process and one to its group).
+//! to the process and one to its group), and one under `nohup` that ends with the terminal.
 #![allow(unsafe_code)]
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,8 +13,8 @@ use targets::{Nanos, monotonic_ns};
 
 /// How often whoever waits looks.
 const LOOK: Duration = Duration::from_millis(50);
-/// Those that end a run in order.
-const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// Those that end a run in order; a hangup only where nobody asked to be spared of it.
+const ALWAYS: [i32; 2] = [SIGINT, SIGTERM];
 /// What comes within so long of the first signal is the same order to end.
 const SAME_ORDER_NS: Nanos = 1_000_000_000;
 /// The exit code of a process that a second order ends: something may be left.
@@ -30,7 +30,7 @@ pub fn cancel_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let first = Arc::new(AtomicU64::new(0));
     // Whatever the clock sets up at its first use is done before a handler reads it.
     let _ = monotonic_ns();
-    for signal in SIGNALS {
+    for signal in those_that_end() {
         let (flag, first) = (Arc::clone(&flag), Arc::clone(&first));
         let heard = move || {
             if is_second_order(&first, monotonic_ns()) {
@@ -42,6 +42,20 @@ pub fn cancel_flag() -> anyhow::Result<Arc<AtomicBool>> {
         unsafe { signal_hook::low_level::register(signal, heard) }?;
     }
     Ok(flag)
+}
+
+/// The signals that end a run. `nohup` starts a program with hangups ignored, and a handler would undo that.
+fn those_that_end() -> impl Iterator<Item = i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hangup = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
+    ALWAYS.into_iter().chain(hangup)
+}
+
+/// Whether a process ignores a signal, by the text of its `/proc/PID/status`: `SigIgn` has a bit for each, from 1 on.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// Whether a signal at that time is more than the first order to end. `first`: when that came; 0: none has come.
@@ -57,7 +71,7 @@ fn is_second_order(first: &AtomicU64, now: Nanos) -> bool {
 /// A signal that cannot be watched.
 pub fn cancel_flag_of_rank() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in SIGNALS {
+    for signal in those_that_end() {
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
     Ok(flag)
@@ -147,6 +161,23 @@ mod tests {
         let first = AtomicU64::new(0);
         assert!(!is_second_order(&first, 0), "the first, whatever the clock says");
         assert!(is_second_order(&first, 2 * SAME_ORDER_NS));
+    }
+
+    #[test]
+    fn a_hangup_that_nohup_ignores_stays_ignored() {
+        let status = |mask: &str| format!("Name:\tassay\nSigBlk:\t0000000000000001\nSigIgn:\t{mask}\nSigCgt:\t0\n");
+        for (mask, ignored) in [
+            ("0000000000000001", true),
+            ("0000000000001007", true),
+            ("0000000000001006", false),
+            ("0000000000000000", false),
+            ("", false),
+        ] {
+            assert_eq!(ignores(&status(mask), SIGHUP), ignored, "{mask}");
+        }
+        assert!(ignores(&status("0000000000004000"), SIGTERM));
+        assert!(!ignores("", SIGHUP), "no /proc");
+        assert!(those_that_end().any(|signal| signal == SIGTERM));
     }
 
     #[test]

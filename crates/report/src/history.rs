@@ -22,7 +22,7 @@ use ledger::{
 };
 use rows::{OfTrials, phases};
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A trial with its phases by name.
 #[derive(Debug)]
@@ -264,6 +264,20 @@ impl Book {
         let of_block = self.ran.range((block, String::new())..);
         let of_block = of_block.take_while(move |((of, _), _)| *of == block);
         of_block.map(|(_, ran)| ran).inspect(|_| looked(1))
+    }
+
+    /// Blocks that a later run completed: a trial did not end and was run again, and one of another stack is of before.
+    pub(crate) fn completed_later(&self) -> BTreeSet<u32> {
+        let is_in_two = |cut: &&Ran| {
+            let of_block = || self.trials_of(cut.trial.block).map(|ran| &ran.trial);
+            of_block().any(|ran| ran.stack == cut.trial.stack && ran.id > cut.trial.id)
+                && of_block().any(|ran| ran.id < cut.trial.id)
+        };
+        self.unfinished
+            .iter()
+            .filter(is_in_two)
+            .map(|cut| cut.trial.block)
+            .collect()
     }
 
     /// What was seen of a phase on a stack in a block.

@@ -37,6 +37,35 @@ fn a_loss_in_a_trial_that_was_run_again_stays_a_loss() {
     assert!(analysis.dropped.is_empty());
 }
 
+#[test]
+fn a_block_that_a_later_run_completed_is_suspect() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+    assert!(line(&scene.film().analysis(), "interrupted blocks", None).is_none());
+    scene.interrupted_first = Some((2, "btrfs"));
+    let analysis = scene.film().analysis();
+    let found = line(&analysis, "interrupted blocks", None).expect("ext4 ran before the stop, btrfs after it");
+    assert!(
+        found.status == Status::Suspect && found.figure.contains("block 2 was interrupted"),
+        "{found:?}"
+    );
+    assert!(analysis.dropped.is_empty());
+    // One that began anew ran in one piece, and one that was dropped is in no verdict.
+    scene.interrupted_first = Some((2, "ext4"));
+    assert!(line(&scene.film().analysis(), "interrupted blocks", None).is_none());
+    scene.interrupted_first = Some((1, "btrfs"));
+    let mut filmed = scene.film();
+    assert!(line(&filmed.analysis(), "interrupted blocks", None).is_some());
+    let failed = TrialStatus::Failed("it ended early".into());
+    unfinished(&mut filmed, (0, PhaseKind::Random, "50 % update"), &[], Some(failed));
+    let dropped = filmed.analysis();
+    assert_eq!(dropped.dropped.len(), 1, "{:?}", dropped.dropped);
+    assert!(
+        line(&dropped, "interrupted blocks", None).is_none(),
+        "{:?}",
+        dropped.dropped
+    );
+}
+
 /// A trial of btrfs that recorded one phase; `None`: its process was killed, or it is still under way.
 fn unfinished(
     filmed: &mut Filmed,

@@ -12,7 +12,7 @@ use report::{FileTaken, FilesCompared};
 use std::path::PathBuf;
 
 pub(crate) fn compare(flags: &cli::Compare) -> Result<(), Failure> {
-    page_file::check(&flags.format)?;
+    page_file::check(&flags.format, None)?;
     let files = flags.files.iter().map(taken).collect::<Result<Vec<_>, Failure>>()?;
     let compared = FilesCompared::of(&files).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
     if let Some(path) = &flags.format.html {

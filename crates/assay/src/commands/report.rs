@@ -17,7 +17,7 @@ const WIDTH_MIN: usize = 60;
 const WIDTH_PIPED: usize = 80;
 
 pub(crate) fn report(flags: &cli::Report) -> Result<(), Failure> {
-    page_file::check(&flags.format)?;
+    page_file::check(&flags.format, Some(&flags.file))?;
     let ledger = Ledger::open(&flags.file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
     let analysis = Analysis::of_in_parallel(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
     show(&ledger, &analysis, &flags.format, Some(&flags.file))

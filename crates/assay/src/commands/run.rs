@@ -10,7 +10,7 @@ use crate::printed::say;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
 use lab::{Caller, HostSite, ModelSite, Site, Start, signals};
-use ledger::Ledger;
+use ledger::{Ledger, Skipped};
 use plan::Study;
 use report::Analysis;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ pub(crate) fn study(
         .map_err(Failure::Run)?;
     plan.seed = Some(seed);
     let plan = &plan;
-    super::page_file::check(format)?;
+    super::page_file::check(format, Some(&wanted.output))?;
     let cancel = match together {
         Some(together) => together.cancel.clone(),
         None => signals::cancel_flag()?,
@@ -151,6 +151,11 @@ fn on_this_host(
     (run_id, together): (&str, Option<&Together>),
     caller: Caller<'_>,
 ) -> Result<(), Failure> {
+    if !wanted.fail_on.is_empty() {
+        let skipped = lab::skipped(plan);
+        let named = plan.stacks.iter().map(|stack| stack.name.as_str()).zip(&skipped);
+        must_be_judged(named).map_err(Failure::Run)?;
+    }
     let ranks = together.map(|together| together.ranks.clone());
     let prepared = HostSite::prepare(plan, run_id, wanted.yes, ranks, caller);
     let mut site = prepared.map_err(|error| {
@@ -181,6 +186,19 @@ fn on_this_host(
         (Err(error), Ok(())) => Err(Failure::Run(error)),
         (Ok(()), Ok(())) => Ok(()),
     }
+}
+
+/// Refuses a stack that takes no part, where `--fail-on` is to judge all of them: silence would pass for a good result.
+fn must_be_judged<'s>(stacks: impl Iterator<Item = (&'s str, &'s Option<Skipped>)>) -> anyhow::Result<()> {
+    for (name, skipped) in stacks {
+        if let Some(Skipped { reason, cure }) = skipped {
+            anyhow::bail!(
+                "stack `{name}` would be skipped, and --fail-on cannot judge it: {reason}\n  {cure}; or take the stack \
+                 out of the study, or leave out --fail-on"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// What a signal ended, with the way on.
@@ -244,6 +262,11 @@ fn check_output(wanted: &Wanted, plan: &Study, together: Option<&Together>) -> a
     ledger.must_be_whole()?;
     let ranks = together.map(|together| &together.ranks);
     lab::may_go_on(&ledger, &wanted.output, plan, wanted.start, ranks)?;
+    if !wanted.fail_on.is_empty() {
+        // What the first run skipped stays so.
+        let stacks = ledger.stacks()?;
+        must_be_judged(stacks.iter().map(|stack| (stack.name.as_str(), &stack.skipped)))?;
+    }
     Ok(Some(ledger.study()?.seed))
 }
 
@@ -335,6 +358,19 @@ mod tests {
             file.end_trial(trial, 1, &TrialStatus::Done).expect("told");
         }
         Analysis::of(&file).expect("analysed")
+    }
+
+    #[test]
+    fn a_stack_that_is_skipped_cannot_be_judged() {
+        let skipped = Some(Skipped {
+            reason: "mkfs.btrfs not found".into(),
+            cure: "install btrfs-progs".into(),
+        });
+        assert!(must_be_judged([("base", &None), ("cow", &None)].into_iter()).is_ok());
+        let error = must_be_judged([("base", &None), ("cow", &skipped)].into_iter()).expect_err("no verdict on it");
+        let error = error.to_string();
+        assert!(error.starts_with("stack `cow` would be skipped"), "{error}");
+        assert!(error.contains("mkfs.btrfs not found\n  install btrfs-progs"), "{error}");
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Bench {
         self.surrounded(command, args)
     }
 
-    fn surrounded(&self, mut command: Command, args: &[&str]) -> Command {
+    /// Another program in the same place, with the same surroundings.
+    pub(crate) fn surrounded(&self, mut command: Command, args: &[&str]) -> Command {
         command
             .args(args)
             .current_dir(self.dir.path())

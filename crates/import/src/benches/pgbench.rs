@@ -63,11 +63,7 @@ impl Reader {
         if text.starts_with("transaction type:") {
             self.runs += 1;
             if self.runs > 1 {
-                return Err(ImportError::Other {
-                    line: line.number,
-                    what: "a second run of pgbench begins here".into(),
-                    cure: "cut the file between the runs and import each by itself".into(),
-                });
+                return Err(ImportError::second_run(line.number, "pgbench"));
             }
         }
         if let Some(rest) = text.strip_prefix("progress:") {

@@ -74,7 +74,7 @@ impl Reader {
             return self.begin(key, line.number);
         }
         if self.runs > 0 && key == "total time" {
-            return second(line.number);
+            return Err(ImportError::second_run(line.number, "sysbench"));
         }
         self.row(key.trim(), value, line.number)
     }
@@ -86,7 +86,7 @@ impl Reader {
             self.runs += 1;
         }
         if section == RATES && std::mem::replace(&mut self.has_rates, true) {
-            return second(line);
+            return Err(ImportError::second_run(line, "sysbench"));
         }
         Ok(())
     }
@@ -235,14 +235,6 @@ impl Reader {
         self.figures.push(figure(name.into(), token, unit, line)?);
         Ok(())
     }
-}
-
-fn second(line: u32) -> Result<(), ImportError> {
-    Err(ImportError::Other {
-        line,
-        what: "a second run of sysbench is here".into(),
-        cure: "cut the file between the runs and import each by itself".into(),
-    })
 }
 
 fn no_unit(key: &str, line: u32) -> Result<(), ImportError> {

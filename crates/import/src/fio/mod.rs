@@ -15,12 +15,16 @@ use job::{printed, runtime};
 use lines::Places;
 use serde_json::Value;
 
+/// The key by which a result of fio's is known.
+pub(crate) const VERSION: &str = "\"fio version\"";
+
 /// Most jobs of one run.
 const JOBS_MAX: usize = 10_000;
 
 pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
     crate::json::bounded(text)?;
-    let (start, document) = document(text)?;
+    let (start, end, document) = document(text)?;
+    must_be_alone(text, end)?;
     let wrong = |detail: &str| ImportError::Json {
         line: line_of(text, start),
         detail: detail.into(),
@@ -122,8 +126,8 @@ fn facts(document: &Value, jobs: &[Value], places: &Places, line: u32) -> Vec<Fa
     facts
 }
 
-/// The object and the byte at which it begins: fio may print words before and after it.
-fn document(text: &str) -> Result<(usize, Value), ImportError> {
+/// The object and the bytes at which it begins and ends: fio may print words before and after it.
+fn document(text: &str) -> Result<(usize, usize, Value), ImportError> {
     let mut tried = None;
     let mut at = 0;
     // A word before the object may hold a brace of its own; only those that begin a line are tried, and few of them.
@@ -135,7 +139,7 @@ fn document(text: &str) -> Result<(usize, Value), ImportError> {
         }
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         match values.next() {
-            Some(Ok(value)) if value.get("jobs").is_some() => return Ok((start, value)),
+            Some(Ok(value)) if value.get("jobs").is_some() => return Ok((start, start + values.byte_offset(), value)),
             Some(Err(error)) => {
                 return Err(ImportError::Json {
                     line: line_of(text, start) + u32::try_from(error.line().saturating_sub(1)).unwrap_or(0),
@@ -149,6 +153,48 @@ fn document(text: &str) -> Result<(usize, Value), ImportError> {
         line: tried.map_or(1, |start| line_of(text, start)),
         detail: "there is no object with `jobs`".into(),
     })
+}
+
+/// Refuses another result behind the first: with `--status-interval` each holds all that the one before it does.
+fn must_be_alone(text: &str, mut end: usize) -> Result<(), ImportError> {
+    let (mut results, mut second) = (1, None);
+    while let Some(start) = object_after(text, end) {
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        let (is_result, whole) = match values.next() {
+            Some(Ok(value)) => (value.get("jobs").is_some(), true),
+            // Cut off, or words that begin with a brace.
+            _ => (text[start..].contains(VERSION), false),
+        };
+        if is_result {
+            results += 1;
+            second = second.or(Some(line_of(text, start)));
+        }
+        if !whole {
+            break;
+        }
+        end = start + values.byte_offset();
+    }
+    second.map_or(Ok(()), |line| {
+        Err(ImportError::Other {
+            line,
+            what: format!("{results} results of fio are in this text, and here the second begins"),
+            cure: "of one run (--status-interval) keep the last, which is that of the whole run; import each of \
+                   several runs by itself"
+                .into(),
+        })
+    })
+}
+
+/// Where a line begins with an object, from that byte on.
+fn object_after(text: &str, mut at: usize) -> Option<usize> {
+    for line in text[at..].split_inclusive('\n') {
+        let blank = line.len() - line.trim_start().len();
+        if line[blank..].starts_with('{') {
+            return Some(at + blank);
+        }
+        at += line.len();
+    }
+    None
 }
 
 fn line_of(text: &str, at: usize) -> u32 {

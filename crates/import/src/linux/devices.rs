@@ -11,6 +11,7 @@ use crate::format::Options;
 use crate::number::{decimals, rounded};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// Most devices of one text.
 const DEVICES_MAX: usize = 10_000;
@@ -204,17 +205,33 @@ fn chosen<'i>(
     }
     let is_named = |name: &str| options.devices.is_empty() || options.devices.iter().any(|pattern| pattern == name);
     order.retain(|name| {
-        let whole = whole_of(name).filter(|whole| known.contains(whole) && !is_named(name));
-        if let Some(whole) = whole {
-            let (name, whole) = (excerpt(name), excerpt(whole));
-            notes.add(
-                0,
-                format!("{name} is a part of {whole}, which counts: left out; say --device {name} if it counts too"),
-            );
+        if is_named(name) {
+            return true;
         }
-        whole.is_none()
+        let why = match (whole_of(name), part_of(name, &known)) {
+            (Some(whole), _) if known.contains(whole.as_ref()) => {
+                format!("is a part of {}, which counts", excerpt(&whole))
+            }
+            (_, Some(part)) => format!("holds {}, which is matched too", excerpt(part)),
+            _ => return true,
+        };
+        let name = excerpt(name);
+        notes.add(
+            0,
+            format!("{name} {why}: left out; say --device {name} if it counts too"),
+        );
+        false
     });
     Ok(order)
+}
+
+/// A device below this one by their names: `tank/mirror-0/sda` below `tank`.
+fn part_of<'k>(name: &str, known: &BTreeSet<&'k str>) -> Option<&'k str> {
+    let below = format!("{name}/");
+    let first = known
+        .range::<str, _>((Bound::Excluded(below.as_str()), Bound::Unbounded))
+        .next();
+    first.copied().filter(|first| first.starts_with(&below))
 }
 
 pub(crate) fn figures(
@@ -234,7 +251,7 @@ pub(crate) fn figures(
     if names.saturating_mul(columns) > crate::format::TEXT_BYTES_MAX {
         return Err(ImportError::TooLarge { bytes: names });
     }
-    let columns = collect(intervals, &place, order.len());
+    let columns = collect(intervals, &place, order.len())?;
     let mut figures = Vec::new();
     for (name, columns) in order.iter().zip(&columns) {
         for (title, column) in columns {
@@ -256,13 +273,23 @@ pub(crate) fn figures(
 type Columns<'t> = Vec<(&'t str, Column<'t>)>;
 
 /// By device, its columns in the order of the titles.
-fn collect<'t>(intervals: &[Interval<'t>], place: &BTreeMap<&str, usize>, devices: usize) -> Vec<Columns<'t>> {
+fn collect<'t>(
+    intervals: &[Interval<'t>],
+    place: &BTreeMap<&str, usize>,
+    devices: usize,
+) -> Result<Vec<Columns<'t>>, ImportError> {
     let mut all: Vec<Columns<'t>> = (0..devices).map(|_| Vec::new()).collect();
-    for interval in intervals {
+    // By device: the interval that it was last in, counted from 1.
+    let mut seen = vec![0; devices];
+    for (number, interval) in (1..).zip(intervals) {
         for (name, values) in &interval.rows {
-            let Some(columns) = place.get(name.as_ref()).map(|index| &mut all[*index]) else {
+            let Some(index) = place.get(name.as_ref()).copied() else {
                 continue;
             };
+            if std::mem::replace(&mut seen[index], number) == number {
+                return Err(again(name, values, interval.line));
+            }
+            let columns = &mut all[index];
             let of = |title: &str| {
                 let index = interval.titles.iter().position(|t| *t == title)?;
                 values.get(index)?.as_ref().map(|v| v.value)
@@ -286,7 +313,16 @@ fn collect<'t>(intervals: &[Interval<'t>], place: &BTreeMap<&str, usize>, device
             }
         }
     }
-    all
+    Ok(all)
+}
+
+/// One device twice in one report: its rates would be added up.
+fn again(name: &str, values: &[Option<Value<'_>>], report: u32) -> ImportError {
+    ImportError::Other {
+        line: values.iter().flatten().next().map_or(report, |value| value.line),
+        what: format!("{} is here again in the same report", excerpt(name)),
+        cure: "give the text as the tool printed it, with the titles above each report".into(),
+    }
 }
 
 /// The mean of a column; a device that is not listed in an interval (`-z`) did nothing in it.

@@ -4,6 +4,7 @@
 //! asked for. The first of several reports is the average since boot and is left out, and said to be. Prevents: that
 //! average taken for a measurement, and the same bytes counted on a disk and again on what lies on it.
 
+use super::cut_off::leave_out_cut;
 use super::devices::{Interval, column, figures};
 use super::value;
 use crate::error::ImportError;
@@ -45,7 +46,7 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         });
     }
     let layout = reader.layout();
-    let used = reader.used(options, &mut notes)?;
+    let used = reader.used(text, options, &mut notes)?;
     let figures = figures(&used, options, &mut notes)?;
     Ok(Imported {
         format: Format::Iostat,
@@ -66,8 +67,11 @@ impl<'t> Reader<'t> {
             return Ok(());
         };
         if line.text.starts_with("Linux ") && line.text.contains('(') {
-            self.banner = self.banner.or(Some(line));
-            return Ok(());
+            // Its first report is an average since boot again, in the midst of intervals.
+            return match self.banner.replace(line) {
+                Some(_) => Err(ImportError::second_run(line.number, "iostat")),
+                None => Ok(()),
+            };
         }
         if *first == "avg-cpu:" {
             self.cpu = Some(words[1..].to_vec());
@@ -203,10 +207,16 @@ impl<'t> Reader<'t> {
     }
 
     /// The intervals that count. One without rows between others was idle (`-z`); at the ends the text was cut there.
-    fn used(self, options: &Options, notes: &mut Notes) -> Result<Vec<Interval<'t>>, ImportError> {
+    fn used(self, text: &str, options: &Options, notes: &mut Notes) -> Result<Vec<Interval<'t>>, ImportError> {
         let all = self.intervals.into_iter();
         let mut intervals: Vec<Interval<'_>> = all.skip_while(|interval| interval.rows.is_empty()).collect();
+        let all = intervals.len();
         while intervals.pop_if(|last| last.rows.is_empty()).is_some() {}
+        // Behind an interval whose successor has begun, nothing is missing.
+        if intervals.len() == all {
+            let since_boot = usize::from(!options.keep_first);
+            leave_out_cut(&mut intervals, since_boot, text, notes);
+        }
         if options.keep_first || intervals.is_empty() {
             return Ok(intervals);
         }

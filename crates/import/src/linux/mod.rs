@@ -3,6 +3,7 @@
 //! Takes text; gives figures by device, each the mean over the intervals. Prevents: the average since boot taken for a
 //! measurement.
 
+mod cut_off;
 mod devices;
 pub(crate) mod iostat;
 mod partitions;
@@ -39,28 +40,26 @@ fn value<'t>(word: &'t str, line: u32) -> Result<Option<Value<'t>>, ImportError>
     }
 }
 
-/// Figures of intervals that are all intervals.
+/// Figures of intervals that are all intervals; `notes`: what was said of the text so far.
 fn imported(
-    format: Format,
-    layout: String,
+    (format, layout): (Format, &str),
     facts: Vec<Fact>,
     intervals: &[Interval<'_>],
     options: &Options,
-) -> Result<(Imported, Notes), ImportError> {
-    let mut notes = Notes::default();
+    mut notes: Notes,
+) -> Result<Imported, ImportError> {
     if intervals.len() > 1 {
         notes.add(0, format!("means over {} intervals", intervals.len()));
     }
     let figures = devices::figures(intervals, options, &mut notes)?;
-    let imported = Imported {
+    Ok(Imported {
         format,
-        layout,
+        layout: layout.into(),
         facts,
         reports: vec![Report {
             figures,
             ..Report::default()
         }],
-        notes: Vec::new(),
-    };
-    Ok((imported, notes))
+        notes: notes.finish(),
+    })
 }

@@ -5,16 +5,19 @@
 
 use super::devices::{Interval, Value};
 use crate::error::ImportError;
-use crate::figure::{Fact, Imported, cut, excerpt};
+use crate::figure::{Fact, Imported, Notes, cut, excerpt};
 use crate::format::{FIGURES_MAX, Format, Options};
 use crate::lines::lines;
 use crate::number::VALUE_MAX;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 
+/// The key that holds all of it.
+const SYSSTAT: &str = "\"sysstat\"";
+
 /// True for a text that holds it.
 pub(crate) fn is_sadf(text: &str) -> bool {
-    text.contains("\"sysstat\"") && text.contains("\"hosts\"")
+    text.contains(SYSSTAT) && text.contains("\"hosts\"")
 }
 
 /// Keys of a device, with the titles that sar prints for them.
@@ -36,12 +39,13 @@ const KEYS: [(&str, &str); 13] = [
 
 pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
     let start = text.find('{').unwrap_or(text.len());
-    let first = u32::try_from(text[..start].matches('\n').count() + 1).unwrap_or(u32::MAX);
+    let first = line_of(text, start);
     let wrong = |line: u32, what: String| ImportError::Other {
         line,
         what,
         cure: "write it with `sadf -j -- -d`, and give the whole file".into(),
     };
+    of_iostat(text)?;
     crate::json::bounded(text)?;
     let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json>();
     let document = match values.next() {
@@ -55,6 +59,10 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         }
         None => return Err(wrong(1, "there is no JSON".into())),
     };
+    let end = start + values.byte_offset();
+    if let Some(second) = text[end..].find(SYSSTAT) {
+        return Err(ImportError::second_run(line_of(text, end + second), "sadf"));
+    }
     let hosts = document["sysstat"]["hosts"]
         .as_array()
         .map(Vec::as_slice)
@@ -84,26 +92,50 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
             line: first,
         });
     }
-    let (mut imported, notes) = super::imported(Format::Sadf, "JSON of sadf".into(), facts, &intervals, options)?;
-    imported.notes = notes.finish();
-    Ok(imported)
+    super::imported(
+        (Format::Sadf, "JSON of sadf"),
+        facts,
+        &intervals,
+        options,
+        Notes::default(),
+    )
 }
 
+/// Refuses the JSON of `iostat -o JSON`, which has the same frame.
+fn of_iostat(text: &str) -> Result<(), ImportError> {
+    match text.find("\"disk_device\"") {
+        None => Ok(()),
+        Some(at) => Err(ImportError::Other {
+            line: line_of(text, at),
+            what: "this is the JSON of iostat, which is not read".into(),
+            cure: "take it as text: `LC_ALL=C iostat -x 5 13`".into(),
+        }),
+    }
+}
+
+fn line_of(text: &str, at: usize) -> u32 {
+    u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX)
+}
+
+/// Most devices of all intervals together.
+const ROWS_MAX: usize = FIGURES_MAX * 4;
+
 /// Lines on which devices are named, in their order.
-fn places(text: &str) -> Vec<u32> {
+fn places(text: &str) -> Result<Vec<u32>, ImportError> {
     let mut found = Vec::new();
     for line in lines(text) {
         let named = line.text.matches("\"disk-device\"").count();
-        found.extend(std::iter::repeat_n(line.number, named.min(FIGURES_MAX)));
-        if found.len() > FIGURES_MAX * 4 {
-            break;
+        if found.len() + named > ROWS_MAX {
+            return Err(ImportError::TooLarge { bytes: text.len() });
         }
+        found.extend(std::iter::repeat_n(line.number, named));
     }
-    found
+    Ok(found)
 }
 
 fn intervals<'t>(text: &'t str, host: &Json) -> Result<Vec<Interval<'t>>, ImportError> {
-    let mut lines = places(text).into_iter();
+    let mut lines = places(text)?.into_iter();
+    let mut line = 1;
     let mut intervals = Vec::new();
     for statistics in host["statistics"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let Some(disks) = statistics["disk"].as_array() else {
@@ -114,12 +146,10 @@ fn intervals<'t>(text: &'t str, host: &Json) -> Result<Vec<Interval<'t>>, Import
             ..Interval::default()
         };
         for disk in disks {
-            let Some(line) = lines.next() else {
-                return Err(ImportError::TooLarge { bytes: text.len() });
-            };
-            let Some(name) = disk["disk-device"].as_str() else {
-                continue;
-            };
+            let Some(name) = disk.get("disk-device") else { continue };
+            // A key that is written with escapes has no line of its own.
+            line = lines.next().unwrap_or(line);
+            let Some(name) = name.as_str() else { continue };
             let of = |(key, _): &(&str, &str)| {
                 let number = disk
                     .get(key)?

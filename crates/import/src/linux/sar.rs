@@ -3,12 +3,14 @@
 //! Takes text; gives figures by device: sar's averages where it printed them once, else means over its intervals.
 //! Prevents: rows of another section of `sar -A` read as devices.
 
+use super::cut_off::{self, leave_out_cut};
 use super::devices::{Interval, Value, column};
 use super::value;
 use crate::error::ImportError;
-use crate::figure::{Fact, Imported, excerpt};
+use crate::figure::{Fact, Imported, Notes, excerpt};
 use crate::format::{FIGURES_MAX, Format, Options};
 use crate::lines::{Line, lines, tokens};
+use crate::number::{Commas, number};
 use std::borrow::Cow;
 
 /// True for the titles of a section of devices.
@@ -59,31 +61,51 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
     for line in lines(text) {
         reader.take(line)?;
     }
-    let (intervals, layout) = match reader.averages.len() {
-        1 => (reader.averages, "sar -d, its averages"),
-        0 => (reader.intervals, "sar -d, means of its intervals"),
-        _ => (reader.intervals, "sar -d over restarts, means of its intervals"),
-    };
+    let mut notes = Notes::default();
+    for (line, title) in std::mem::take(&mut reader.unknown) {
+        notes.add(line, format!("column {:?} is not known: left out", excerpt(title)));
+    }
+    let (intervals, layout) = reader.used(text, &mut notes);
     let facts = reader.banner.map(|banner| Fact {
         name: "system".into(),
         value: excerpt(banner.text),
         line: banner.number,
     });
-    let (mut imported, mut notes) = super::imported(
-        Format::Sar,
-        layout.into(),
+    super::imported(
+        (Format::Sar, layout),
         facts.into_iter().collect(),
         &intervals,
         options,
-    )?;
-    for (line, title) in reader.unknown {
-        notes.add(line, format!("column {:?} is not known: left out", excerpt(title)));
-    }
-    imported.notes = notes.finish();
-    Ok(imported)
+        notes,
+    )
 }
 
 impl<'t> Reader<'t> {
+    /// What the means are taken over, in words too: sar's own averages where they are whole.
+    fn used(&mut self, text: &str, notes: &mut Notes) -> (Vec<Interval<'t>>, &'static str) {
+        let mut intervals = std::mem::take(&mut self.intervals);
+        match self.averages.as_slice() {
+            [averages] if !intervals.is_empty() && cut_off::is_cut(averages, &intervals, text) => {
+                notes.add(
+                    averages.line,
+                    "the averages are cut off: means of the intervals are taken",
+                );
+                (intervals, "sar -d, means of its intervals")
+            }
+            [_] => (std::mem::take(&mut self.averages), "sar -d, its averages"),
+            [] => {
+                leave_out_cut(&mut intervals, 0, text, notes);
+                (intervals, "sar -d, means of its intervals")
+            }
+            [.., averages] => {
+                if intervals.last().is_some_and(|last| last.line > averages.line) {
+                    leave_out_cut(&mut intervals, 0, text, notes);
+                }
+                (intervals, "sar -d over restarts, means of its intervals")
+            }
+        }
+    }
+
     fn take(&mut self, line: Line<'t>) -> Result<(), ImportError> {
         let words = tokens(line.text);
         if words.is_empty() {
@@ -123,7 +145,15 @@ impl<'t> Reader<'t> {
         };
         let mut values: Vec<Option<Value<'t>>> = Vec::new();
         for word in figures {
-            values.push(value(word, line.number)?.filter(|value| value.value >= 0.0));
+            let found = value(word, line.number)?;
+            if found.is_none() && has_unit(word) {
+                return Err(ImportError::Other {
+                    line: line.number,
+                    what: format!("{} has a unit: this was made with -h or --human", excerpt(word)),
+                    cure: "make it without: `LC_ALL=C sar -d`".into(),
+                });
+            }
+            values.push(found.filter(|value| value.value >= 0.0));
         }
         if values.iter().all(Option::is_none) {
             return Ok(());
@@ -152,4 +182,10 @@ impl<'t> Reader<'t> {
         }
         Ok(())
     }
+}
+
+/// `7.8k`, `40.0%`: a number that is rounded, and one letter or sign behind it.
+fn has_unit(word: &str) -> bool {
+    let digits = word.strip_suffix(|c: char| c == '%' || c.is_ascii_alphabetic());
+    digits.is_some_and(|digits| number(digits, Commas::Never).is_ok())
 }

@@ -35,6 +35,9 @@ const COLUMNS: [(&str, &str, &str); 12] = [
     ("gu", "cpu.gu", "%"),
 ];
 
+/// Rows after which titles come again where vmstat writes to no terminal: 21, and one as a doubt.
+const PAGE_ROWS: u32 = 20;
+
 /// Largest share of the processors that rounding explains.
 const SHARE_MAX: f64 = 110.0;
 
@@ -80,15 +83,26 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
 fn rows(text: &str, notes: &mut Notes) -> Result<Vec<Row>, ImportError> {
     let mut titles: Option<Vec<&str>> = None;
     let mut rows = Vec::new();
+    let mut below = 0;
     for line in lines(text) {
         if is_vmstat(line.text) {
-            titles = Some(tokens(line.text));
+            if titles.replace(tokens(line.text)).is_some() && below < PAGE_ROWS {
+                notes.add(
+                    line.number,
+                    format!(
+                        "titles again after {below} rows: on a small terminal they are the next page; if a second run \
+                         begins here, its first row is the average since boot: cut the file here"
+                    ),
+                );
+            }
+            below = 0;
             continue;
         }
         let Some(titles) = &titles else { continue };
         if line.text.trim().is_empty() || line.text.starts_with("procs") || line.text.contains("--memory--") {
             continue;
         }
+        below += 1;
         match row(titles, line)? {
             // Some kernels print thousands of millions per cent, when a counter ran backwards.
             Some(row)

@@ -4,9 +4,10 @@
 //! that of operations. Prevents: the average since the import taken for a measurement, and operations of a mirror's
 //! halves added to those of the mirror.
 
+use super::cut_off::leave_out_cut;
 use super::devices::{Interval, Value};
 use crate::error::ImportError;
-use crate::figure::{Imported, NAME_BYTES_MAX, excerpt};
+use crate::figure::{Imported, NAME_BYTES_MAX, Notes, excerpt};
 use crate::format::{FIGURES_MAX, Format, Options, TEXT_BYTES_MAX};
 use crate::lines::{Line, lines, tokens};
 use crate::number::{Commas, Trouble, VALUE_MAX, number, rounded};
@@ -85,7 +86,8 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
         reader.take(line)?;
     }
     let mut intervals = reader.intervals;
-    let mut left_out = None;
+    let mut notes = Notes::default();
+    leave_out_cut(&mut intervals, usize::from(!options.keep_first), text, &mut notes);
     if !options.keep_first && !intervals.is_empty() {
         if intervals.len() == 1 {
             return Err(ImportError::Other {
@@ -95,27 +97,23 @@ pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportErro
                     .into(),
             });
         }
-        left_out = Some(intervals.remove(0).line);
+        notes.add(
+            intervals.remove(0).line,
+            "the first report is the average since the pool was imported: left out",
+        );
     }
     let layout = if reader.scripted {
         "zpool iostat -H"
     } else {
         "zpool iostat"
     };
-    let (mut imported, mut notes) = super::imported(Format::Zpool, layout.into(), Vec::new(), &intervals, options)?;
-    if let Some(line) = left_out {
-        notes.add(
-            line,
-            "the first report is the average since the pool was imported: left out",
-        );
-    }
+    let mut imported = super::imported((Format::Zpool, layout), Vec::new(), &intervals, options, notes)?;
     // What a pool asks is not what its devices do; only devices that were named are set beside others.
     if options.devices.is_empty() {
         for figure in imported.reports.iter_mut().flat_map(|report| &mut report.figures) {
             figure.comparable = None;
         }
     }
-    imported.notes = notes.finish();
     Ok(imported)
 }
 
@@ -123,7 +121,12 @@ impl<'t> Reader<'t> {
     fn take(&mut self, line: Line<'t>) -> Result<(), ImportError> {
         let text = line.text;
         if is_titles(text) {
-            let count = tokens(text).len() - 1;
+            let titles = tokens(text);
+            let count = titles.len() - 1;
+            // Without trim and rebuild, ten columns of queues are as many as those of waits.
+            if titles.iter().any(|title| ["pend", "activ"].contains(title)) {
+                return Err(other(line.number, "the columns of queues (-q) are not read".into()));
+            }
             if !COUNTS.contains(&count) {
                 return Err(other(
                     line.number,

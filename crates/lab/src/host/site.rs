@@ -60,17 +60,8 @@ impl<'a> HostSite<'a> {
     ) -> anyhow::Result<HostSite<'a>> {
         let began = Instant::now();
         let skipped = skipped(study);
-        if let Some(first) = skipped
-            .first()
-            .cloned()
-            .flatten()
-            .filter(|_| skipped.iter().all(Option::is_some))
-        {
-            return Err(anyhow!(
-                "no stack of the study can be built here: {}\n  {}",
-                first.reason,
-                first.cure
-            ));
+        if let Some(none) = none_left(&skipped) {
+            return Err(none);
         }
         let devices = sets::inspect(study, yes)?;
         let mut journal = Journal::create(&stacks::state_dir()?, run_id)?;
@@ -459,12 +450,24 @@ fn has_lone_sqlite(study: &Study) -> bool {
 const ENDS: [End; 2] = [End::PowerCut, End::Kill];
 
 /// Why the kernel can't make a stack's volume, and the cure.
-pub fn volume_unable(stack: &Stack) -> Option<Skipped> {
+fn volume_unable(stack: &Stack) -> Option<Skipped> {
     stacks::volume_unable(&stack.kind).map(|(reason, cure)| Skipped { reason, cure })
 }
 
+/// The error of a run in which no stack takes part.
+pub fn none_left(skipped: &[Option<Skipped>]) -> Option<anyhow::Error> {
+    let first = skipped.first()?.as_ref()?;
+    skipped.iter().all(Option::is_some).then(|| {
+        anyhow!(
+            "no stack of the study can be built here: {}\n  {}",
+            first.reason,
+            first.cure
+        )
+    })
+}
+
 /// For each stack, why it can't be built here.
-pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
+pub fn skipped(study: &Study) -> Vec<Option<Skipped>> {
     let probed = crate::pool::zfs_ways::probe_of(study);
     study
         .stacks

@@ -14,4 +14,4 @@ mod tree;
 pub(crate) mod trial;
 mod work;
 
-pub use place::unable;
+pub(crate) use place::unable;

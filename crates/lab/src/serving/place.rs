@@ -25,7 +25,7 @@ struct Address {
 }
 
 /// Why this machine cannot serve a stack's files, and the cure.
-pub fn unable(stack: &Stack) -> Option<Skipped> {
+pub(crate) fn unable(stack: &Stack) -> Option<Skipped> {
     let asked = stack.engine.files()?.server?;
     let here = stacks::file_servers().into_iter().find(|here| here.server == asked)?;
     (!here.able).then_some(Skipped {

@@ -39,6 +39,6 @@ pub(crate) fn let_servers_through(study: &Study, dir: &Directory) -> anyhow::Res
 }
 
 /// Why this machine has no such database, and the cure.
-pub fn unable(stack: &Stack) -> Option<Skipped> {
+pub(crate) fn unable(stack: &Stack) -> Option<Skipped> {
     of(&stack.engine)?.unable(stack)
 }

@@ -167,6 +167,22 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["a_loss_in_a_trial_that_was_run_again_stays_a_loss"],
     },
     Rule {
+        subject: "interrupted blocks",
+        bound: Bound::Words("all stacks of a block in one run"),
+        beyond: Status::Suspect,
+        advice: "what changed on the host meanwhile counts as a difference of the stacks: see the ratios of these \
+             blocks beside those of the others (`--full`), or run the study again",
+        take: Take::Study(whole::interrupted),
+        document: Some(Document {
+            figure: "valid blocks with a trial that was interrupted and that `--resume` ran again, where another \
+                 stack ran before that",
+            threshold: "none",
+            beyond: "",
+            why: "stacks of one block are compared because they ran one after the other",
+        }),
+        traps: &["a_block_that_a_later_run_completed_is_suspect"],
+    },
+    Rule {
         subject: "what few blocks hide",
         bound: Bound::Words(
             "a correlation of 0.5, slow runs in half of the blocks and a change by a tenth would be seen",

@@ -23,6 +23,8 @@ const CHANGE_HIDDEN_MAX: f64 = 0.1;
 
 /// Names of older studies in one line.
 const OLDER_SAID_MAX: usize = 8;
+/// Most blocks named in a line.
+const BLOCKS_SAID_MAX: usize = 12;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = "a device of this study is simulated in virtual time";
@@ -97,6 +99,29 @@ pub(crate) fn run_again(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = match book.failed_before.len() {
         1 => format!("{stack} failed in block {block} and was run again: {reason}"),
         all => format!("{all} trials failed and were run again; the first is {stack} in block {block}: {reason}"),
+    };
+    Some(Taken::broken(said))
+}
+
+/// Blocks that count, and of which an interruption keeps the stacks apart.
+pub(crate) fn interrupted(book: &Book, analysis: &Analysis) -> Option<Taken> {
+    let counts = |block: &u32| !(analysis.dropped.iter()).any(|one| one.phase.is_none() && one.block == *block);
+    let blocks: Vec<String> = book
+        .completed_later()
+        .iter()
+        .filter(|block| counts(block))
+        .map(u32::to_string)
+        .collect();
+    let named = blocks.iter().take(BLOCKS_SAID_MAX).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match blocks.len().saturating_sub(BLOCKS_SAID_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let said = match blocks.len() {
+        0 => return None,
+        1 => format!("block {named} was interrupted, and `--resume` completed it"),
+        all => format!("{all} blocks were interrupted, and `--resume` completed them: {named}{more}"),
     };
     Some(Taken::broken(said))
 }

@@ -11,7 +11,8 @@ use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, chain, zfs_ways};
-use plan::{Engine, FileServer, LunSource, Scale, Study};
+use ledger::Skipped;
+use plan::{Engine, FileServer, LunSource, Scale, Stack, Study};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -33,7 +34,10 @@ pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
 }
 
 struct Facts {
+    /// Of the stacks that take part; of all where none does.
     estimate: plan::Estimate,
+    /// How many take part in each block.
+    stacks: u32,
     blocks: u32,
     comparisons: u32,
     detectable: Vec<(f64, &'static str, f64)>,
@@ -41,50 +45,54 @@ struct Facts {
     creates: Vec<String>,
     destroys: Vec<(PathBuf, String)>,
     writes: Writes,
-    /// Directories and devices that a run as root would refuse.
+    /// Directories, devices and stacks that a run as root would refuse.
     refused: Vec<anyhow::Error>,
 }
 
 impl Facts {
     fn of(study: &Study) -> Facts {
-        let estimate = plan::estimate(study, LOAD_RATE);
-        let blocks = estimate.blocks(study);
-        let probed = zfs_ways::probe_of(study);
-        let mut skipped = Vec::new();
-        for stack in &study.stacks {
-            let kind = stack.kind.word();
-            if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
-                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            } else if let Some(no) = zfs_ways::unable(study, stack)
-                .or_else(|| lab::volume_unable(stack))
-                .or_else(|| lab::database_unable(stack))
-            {
-                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            }
-        }
-        let taking_part = study
-            .stacks
-            .iter()
-            .filter(|stack| !skipped.iter().any(|(name, _)| *name == stack.name));
-        let comparisons = lab::comparisons(study, taking_part);
+        Facts::without(study, &lab::skipped(study))
+    }
+
+    /// `skipped`: for each stack why it takes no part.
+    fn without(study: &Study, skipped: &[Option<Skipped>]) -> Facts {
+        let all = plan::estimate(study, LOAD_RATE);
+        // A run plans its blocks by all stacks, and fills fewer of them.
+        let blocks = all.blocks(study);
+        let mut part = study.clone();
+        let mut takes_part = skipped.iter().map(Option::is_none);
+        part.stacks.retain(|_| takes_part.next().unwrap_or(true));
+        let stacks = part.stacks.len() as u32;
+        let estimate = match stacks {
+            0 => all,
+            _ => plan::estimate(&part, LOAD_RATE),
+        };
+        let comparisons = lab::comparisons(study, part.stacks.iter());
         let design = stats::Design::new(blocks, comparisons.max(1), study.margin.0);
-        let detectable = SPREADS
-            .iter()
+        let spreads = SPREADS.iter().filter(|_| comparisons > 0);
+        let detectable = spreads
             .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
             .collect();
+        let why = |(stack, no): (&Stack, &Option<Skipped>)| {
+            let no = no.as_ref()?;
+            Some((stack.name.clone(), format!("{}: {}", no.reason, no.cure)))
+        };
+        let named = study.stacks.iter().zip(skipped).filter_map(why).collect();
         let writes = Writes::of(study, &study_file::usual_output(study));
         let (destroys, of_devices) = destroyed(study);
         let mut refused: Vec<anyhow::Error> = writes.refused().into_iter().map(Into::into).collect();
         // An ordinary user looks at a study for root, who may do more.
         if stacks::is_root() {
             refused.extend(of_devices);
+            refused.extend(lab::none_left(skipped));
         }
         Facts {
             estimate,
+            stacks,
             blocks,
             comparisons,
             detectable,
-            skipped,
+            skipped: named,
             creates: created(study),
             destroys,
             writes,
@@ -97,7 +105,7 @@ impl Facts {
         text.push('\n');
         let mut row = |name: &str, value: String| text.push_str(&row_text(name, &value));
         let phases: Vec<&str> = study.phases.iter().map(|p| p.name.as_str()).collect();
-        let (blocks, stacks) = (self.blocks, self.estimate.trials_per_block);
+        let (blocks, stacks) = (self.blocks, self.stacks);
         row(
             "trials",
             format!(
@@ -127,15 +135,7 @@ impl Facts {
             row("tables", said);
         }
         row("written", self.written(study));
-        row(
-            "verdicts",
-            format!(
-                "{} comparisons share an error of at most 5 %; margin {}{}",
-                self.comparisons,
-                study.margin,
-                within(study)
-            ),
-        );
+        row("verdicts", self.verdicts(study));
         for (sd, word, ratio) in &self.detectable {
             let found = format!(
                 "9 of 10 studies find a difference of {} % on {word} storage (blocks scatter by {:.0} %)",
@@ -144,7 +144,7 @@ impl Facts {
             );
             row("", found);
         }
-        if let Some(found) = ramps::found(study, self.blocks, self.comparisons) {
+        if let Some(found) = self.at_a_limit(study) {
             row("", ramps::words(&found));
         }
         if let Some(beside) = published(study) {
@@ -156,6 +156,23 @@ impl Facts {
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
         text
+    }
+
+    fn verdicts(&self, study: &Study) -> String {
+        match self.comparisons {
+            0 => "none: no ranked phase has two stacks that take part and can be compared".into(),
+            all => format!(
+                "{all} comparisons share an error of at most 5 %; margin {}{}",
+                study.margin,
+                within(study)
+            ),
+        }
+    }
+
+    /// What more blocks find in a ramp, where anything is compared.
+    fn at_a_limit(&self, study: &Study) -> Option<[(u32, f64); 3]> {
+        let compared = (self.comparisons > 0).then_some(self.comparisons)?;
+        ramps::found(study, self.blocks, compared)
     }
 
     /// Size of the data, and when it is reached.
@@ -238,7 +255,7 @@ impl Facts {
             "blocks": self.blocks,
             "schedule": schedule(study),
             "lun_sets_rotate": study.sets_rotate(),
-            "trials": self.blocks * self.estimate.trials_per_block,
+            "trials": self.blocks * self.stacks,
             "comparisons": self.comparisons,
             "time_ns": self.estimate.study_ns(self.blocks),
             "time_limit_ns": study.time_limit.0,
@@ -247,7 +264,7 @@ impl Facts {
             "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
             "detectable": self.detectable.iter()
                 .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
-            "detectable_at_a_limit": ramps::found(study, self.blocks, self.comparisons)
+            "detectable_at_a_limit": self.at_a_limit(study)
                 .map(|found| found.map(|(blocks, ratio)| json!({ "blocks": blocks, "ratio": ratio }))),
             "temporary_space": twins::few(study, &self.estimate, self.blocks),
             "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
@@ -409,5 +426,73 @@ fn seconds(ns: u64) -> String {
         format!("{:.0} min", s / 60.0)
     } else {
         format!("{s:.0} s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn study() -> Study {
+        let text = "[study]\nname = \"t\"\nblocks = 6\n[luns.data]\nfiles = { size = \"1GiB\" }\n\
+                    [[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\ntime = \"10s\"\n";
+        let stacks = ["ext4", "xfs", "btrfs"]
+            .map(|kind| format!("[[stack]]\nname = \"{kind}\"\nkind = \"{kind}\"\ndata = \"data\"\n"));
+        plan::parse(&(text.to_string() + &stacks.concat()), Path::new("study.toml")).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// The facts where so many stacks at the end of the study cannot be built.
+    fn without(few: usize) -> Facts {
+        let study = study();
+        let no = |reason: &str| Skipped {
+            reason: reason.into(),
+            cure: "install it".into(),
+        };
+        let from = study.stacks.len() - few;
+        let skipped: Vec<Option<Skipped>> = (0..study.stacks.len())
+            .map(|index| (index >= from).then(|| no("mkfs not found")))
+            .collect();
+        Facts::without(&study, &skipped)
+    }
+
+    #[test]
+    fn a_stack_that_is_skipped_is_in_no_trial_and_no_comparison() {
+        let [all, two] = [without(0), without(1)];
+        assert_eq!((all.stacks, all.comparisons), (3, 2));
+        assert_eq!((two.stacks, two.comparisons), (2, 1));
+        assert_eq!(two.blocks, all.blocks);
+        assert!(
+            two.estimate.block_ns * 3 == all.estimate.block_ns * 2,
+            "two trials of three"
+        );
+        assert_eq!(
+            two.skipped,
+            [("btrfs".to_string(), "mkfs not found: install it".to_string())]
+        );
+        assert!(
+            two.detectable
+                .iter()
+                .zip(&all.detectable)
+                .all(|(two, all)| two.2 <= all.2)
+        );
+        assert!(two.words(&study()).contains("6 blocks x 2 stacks = 12"));
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is_compared() {
+        let one = without(2);
+        assert_eq!((one.comparisons, one.detectable.len()), (0, 0));
+        let said = one.words(&study());
+        assert!(
+            said.contains("none: no ranked phase") && !said.contains("9 of 10 studies"),
+            "{said}"
+        );
+        // What the host refuses besides is the same for all of them.
+        let refused = |few: usize| without(few).refused.len();
+        assert_eq!(refused(2), refused(0), "a run of one stack is a run");
+        assert_eq!(refused(3), refused(0) + usize::from(stacks::is_root()));
+        let none = without(3);
+        assert!(none.words(&study()).contains("6 blocks x 0 stacks = 0"));
     }
 }
