@@ -123,6 +123,19 @@ pub enum FilesError {
     /// The tree has no file left that the work could take.
     #[error("{0}")]
     Tree(String),
+    /// A write that does not go on.
+    #[error("{what}: the server took {count} bytes of a write of {asked}\nread the log of the server")]
+    Taken {
+        /// Where.
+        what: String,
+        /// Bytes that it says it took.
+        count: u32,
+        /// Bytes that it was given.
+        asked: u32,
+    },
+    /// Somebody asked for the end.
+    #[error("interrupted")]
+    Cancelled,
     /// An answer of the wrong kind.
     #[error("a {what} was answered by results of another kind\nthis is an error of Assay: report it")]
     Mixed {

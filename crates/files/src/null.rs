@@ -405,7 +405,11 @@ impl Null {
             Then::Link(node) => Answer::Link(&self.objects[node.0 as usize].link),
             Then::Read(node, first, kib) => {
                 self.read(node, first, kib);
-                Answer::Bytes(&self.buffer)
+                let end = first as usize + self.buffer.len() / 1024;
+                Answer::Bytes {
+                    bytes: &self.buffer,
+                    ends: end >= self.objects[node.0 as usize].now.len(),
+                }
             }
             Then::Written(count, stable) => Answer::Written {
                 count,

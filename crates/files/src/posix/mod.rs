@@ -28,7 +28,7 @@ enum Held {
     Refused(Status),
     Found(Found),
     Link(Vec<u8>),
-    Bytes(usize),
+    Bytes { len: usize, ends: bool },
     Written { count: u32, stable: bool },
     Committed,
     Listing,
@@ -119,7 +119,10 @@ impl Posix {
                 break;
             }
         }
-        Ok(Held::Bytes(got))
+        Ok(Held::Bytes {
+            len: got,
+            ends: got < len,
+        })
     }
 
     fn write(&mut self, call: &Call<'_>) -> Result<Held, Errno> {
@@ -254,7 +257,10 @@ impl Posix {
                 room[..len].copy_from_slice(&text[..len]);
                 Answer::Link(&self.aligned()[..len])
             }
-            Held::Bytes(len) => Answer::Bytes(&self.aligned()[..len]),
+            Held::Bytes { len, ends } => Answer::Bytes {
+                bytes: &self.aligned()[..len],
+                ends,
+            },
             Held::Written { count, stable } => Answer::Written {
                 count,
                 kept: if stable { Kept::File } else { Kept::Unstable },

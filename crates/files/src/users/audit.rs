@@ -6,7 +6,7 @@ use super::Users;
 use super::fill::unexpected;
 use super::pipeline::Job;
 use super::state::State;
-use crate::client::{Answer, Call, Client};
+use crate::client::{Answer, Call, Client, Identity, short_of};
 use crate::error::FilesError;
 use crate::grain::{GRAIN, Wrong};
 use crate::serving::{After, Audit, EXAMPLES_MAX};
@@ -99,10 +99,19 @@ impl Job for Names {
     }
 }
 
+/// Where a hand reads.
+#[derive(Clone, Copy)]
+struct Place {
+    file: u32,
+    first: u32,
+    /// Where the next read of this file begins; `None`: it is done.
+    next: Option<u32>,
+}
+
 /// Files, read whole.
 pub(super) struct Reading {
     list: Vec<u32>,
-    hands: Vec<(u32, u32, bool)>,
+    hands: Vec<Place>,
     bulk_kib: u32,
     after: After,
     pub(super) audit: Audit,
@@ -113,9 +122,14 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(mut list: Vec<u32>, after: After, (hands, bulk_kib): (u32, u32)) -> Reading {
         list.reverse();
+        let free = Place {
+            file: 0,
+            first: 0,
+            next: None,
+        };
         Reading {
             list,
-            hands: vec![(0, 0, false); hands as usize],
+            hands: vec![free; hands as usize],
             bulk_kib,
             after,
             audit: Audit::default(),
@@ -207,19 +221,17 @@ fn allowed(state: &State, nth: u32, place: u32) -> (u8, u8, bool) {
 impl Job for Reading {
     fn advance(&mut self, _: &mut State, hand: u32) -> bool {
         let at = &mut self.hands[hand as usize];
-        if at.2 {
-            at.1 += self.bulk_kib;
+        if let Some(next) = at.next.take() {
+            at.first = next;
             return true;
         }
-        match self.list.pop() {
-            Some(file) => *at = (file, 0, true),
-            None => return false,
-        }
+        let Some(file) = self.list.pop() else { return false };
+        (at.file, at.first) = (file, 0);
         true
     }
 
     fn call<'a>(&'a self, state: &'a State, hand: u32, _: &'a mut Name) -> Call<'a> {
-        let (file, first, _) = self.hands[hand as usize];
+        let Place { file, first, .. } = self.hands[hand as usize];
         Call::Read {
             of: state.tree.files[file as usize].node,
             offset: u64::from(first) * 1024,
@@ -228,21 +240,24 @@ impl Job for Reading {
     }
 
     fn answered(&mut self, state: &mut State, hand: u32, answer: Answer<'_>, _: bool) -> Result<(), FilesError> {
-        let (nth, first, _) = self.hands[hand as usize];
-        let bytes = match answer {
-            Answer::Bytes(bytes) => bytes,
+        let Place { file: nth, first, .. } = self.hands[hand as usize];
+        let (bytes, ends) = match answer {
+            Answer::Bytes { bytes, ends } => (bytes, ends),
             other => return Err(unexpected(&format!("reading file {nth} again"), &other)),
         };
         let file = &state.tree.files[nth as usize];
         let (size, cut_back) = (file.size, file.cut_back);
-        for place in first..size.min(first + self.bulk_kib) {
+        let short = short_of(self.bulk_kib, bytes.len()).filter(|_| !ends);
+        let next = first + short.unwrap_or(self.bulk_kib);
+        for place in first..size.min(next) {
             let from = (place - first) as usize * GRAIN;
             let grain = bytes.get(from..).map(|rest| &rest[..rest.len().min(GRAIN)]);
             let grain = grain.filter(|grain| grain.iter().any(|byte| *byte != 0));
             self.judge(state, nth, place, grain);
         }
         let end = u64::from(first) * 1024 + bytes.len() as u64;
-        if end > u64::from(size) * 1024 {
+        let is_too_long = end > u64::from(size) * 1024;
+        if is_too_long {
             self.unequal.insert(nth);
             if self.after == After::Nothing || !cut_back {
                 self.audit.kib_stable += 1;
@@ -251,7 +266,7 @@ impl Job for Reading {
             }
         }
         // One read behind the end shows a file that is too long.
-        self.hands[hand as usize].2 = first + self.bulk_kib <= size;
+        self.hands[hand as usize].next = (next <= size && !is_too_long).then_some(next);
         Ok(())
     }
 }
