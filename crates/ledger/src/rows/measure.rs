@@ -290,7 +290,8 @@ measures! {
         "names of files and directories that had to be there after the cuts of a file server, or had to be gone \
          because their REMOVE or RMDIR was acknowledged, each looked up";
     CutsNamesLost, "cuts.names_lost", "names", Amount,
-        "names whose acknowledged CREATE, MKDIR or SYMLINK was lost, and names whose REMOVE or RMDIR was";
+        "names whose acknowledged CREATE, MKDIR or SYMLINK was lost, or that lead to an older file, and names whose \
+         REMOVE or RMDIR was";
     CutsKib, "cuts.kib", "KiB", Amount, "KiB of files that had to be stable after the cuts, each read and checked";
     CutsKibLost, "cuts.kib_lost", "KiB", Amount, "KiB among them that were gone, older or others";
     CutsKibUnstable, "cuts.kib_unstable", "KiB", Amount,
