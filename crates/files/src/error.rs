@@ -111,6 +111,17 @@ pub enum FilesError {
         /// The system's word.
         source: io::Error,
     },
+    /// The system starts no more threads.
+    #[error(
+        "cannot start a thread for each of {wanted} sessions: {source}\n\
+         lower `sessions`, or raise the limit of threads (`ulimit -u`, `pids.max` of the control group)"
+    )]
+    Threads {
+        /// Threads, all together.
+        wanted: usize,
+        /// The system's word.
+        source: io::Error,
+    },
     /// Settings that cannot be followed.
     #[error("{0}")]
     Settings(String),
