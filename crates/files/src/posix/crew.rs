@@ -80,6 +80,10 @@ impl<C: Client + Send> Crew<C> {
         })
     }
 
+    pub(crate) fn end_by(&mut self, cancel: &Arc<AtomicBool>) {
+        self.users.iter_mut().for_each(|users| users.end_by(cancel));
+    }
+
     pub(crate) fn grow_to(&mut self, bytes: u64, commit: bool) -> Result<Filled, FilesError> {
         let share = bytes.div_ceil(self.users.len() as u64);
         let mut all = Filled::default();

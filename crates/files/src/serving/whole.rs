@@ -9,7 +9,9 @@ use crate::nfs3::Nfs3;
 use crate::null::{Null, Time};
 use crate::posix::{Crew, Posix};
 use crate::users::Users;
-use workloads::{Pacing, drive};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use workloads::{Busy, Pacing, drive};
 
 /// A tree of files and its users.
 pub struct Serving {
@@ -70,6 +72,17 @@ impl Serving {
             }
         };
         Ok(Serving { sessions, kind })
+    }
+
+    /// From now on making files, committing and reading them back end by [`FilesError::Cancelled`] soon after the flag
+    /// is set: nothing new is taken on. Removing does not, and a phase has the flag of its pacing.
+    pub fn end_by(&mut self, cancel: &Arc<AtomicBool>) {
+        match &mut self.kind {
+            Kind::Nfs3(users) => users.end_by(cancel),
+            Kind::Posix(crew) => crew.end_by(cancel),
+            Kind::NullThreads(crew) => crew.end_by(cancel),
+            Kind::Null(users) => users.end_by(cancel),
+        }
     }
 
     /// Adds files until the tree has `bytes`; a tree that has them already stays as it is. Call it once before the

@@ -51,6 +51,7 @@ impl Work<'_> {
         let place = place::of(self.stand, self.files, self.serving.sessions, self.server)?;
         let is_removed = self.is_removed();
         let mut tree = Tree::begin(config, place, is_removed)?;
+        tree.end_by(self.around.turn.cancel);
         let (mut done, worked) = self.work(&mut tree, host);
         if is_removed {
             self.around.doing(self.phase, " · removing the files");
