@@ -72,8 +72,8 @@ pub enum FilesError {
     },
     /// The export was refused.
     #[error(
-        "the NFS server at {address} refused to mount \"{export}\" (status {status})\n\
-         check the name of the export and who may use it"
+        "the NFS server at {address} refused to mount \"{export}\" (status {status})\n{}",
+        cure_of_mount(*status)
     )]
     Export {
         /// Host and port.
@@ -155,6 +155,18 @@ pub enum FilesError {
     },
 }
 
+/// What to do about a status of MOUNT (RFC 1813, 5.1.5).
+fn cure_of_mount(status: u32) -> &'static str {
+    match status {
+        // MNT3ERR_ACCES.
+        13 => {
+            "export it to this host with `no_root_squash`; a user who is not root also needs `insecure`, for the \
+             connection comes from a port above 1023"
+        }
+        _ => "check the name of the export and who may use it",
+    }
+}
+
 impl FilesError {
     /// What a server says that has been started a moment ago: it listens before its export is there, and before the
     /// port mapper knows it.
@@ -190,5 +202,26 @@ impl FilesError {
                 ..
             }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_is_forbidden_names_the_options_of_the_export() {
+        let said = |status| {
+            let refused = FilesError::Export {
+                address: "filer:2049".into(),
+                export: "/a".into(),
+                status,
+            };
+            refused.to_string()
+        };
+        for option in ["`no_root_squash`", "`insecure`"] {
+            assert!(said(13).contains(option), "{}", said(13));
+            assert!(!said(2).contains(option), "{}", said(2));
+        }
     }
 }
