@@ -110,6 +110,15 @@ fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
         "generator's ceiling",
         "a ramp that comes near to its generator's ceiling",
     );
+    let mut busy = ramp("serving");
+    busy.extra = vec![(Measure::GeneratorBusyShare, 0.95)];
+    let analysis = check(busy, "generator", "a client of a file server that is at its end");
+    let found = line(&analysis, "generator", "ext4");
+    assert_eq!(found.status, Status::Suspect, "{found:?}");
+    assert!(
+        found.figure.contains("95 %") && found.advice.contains("one thread"),
+        "{found:?}"
+    );
     let mut wrong = ramp("serving");
     wrong.extra_of = vec![("ext4".into(), Measure::FilesWrong, 2.0)];
     let analysis = check(wrong, "answers", "a file server that gives a wrong answer");

@@ -121,7 +121,12 @@ impl Serving {
             )));
         }
         match &mut self.kind {
-            Kind::Nfs3(users) => users.run(|users| drive(users, pacing, seed)),
+            // One thread speaks for all users: where it has no time left, the rate is its own.
+            Kind::Nfs3(users) => users.run(|users| {
+                let (mut outcome, busy) = Busy::of(|| drive(users, pacing, seed))?;
+                outcome.busy_share = busy.share();
+                Ok(outcome)
+            }),
             Kind::Posix(crew) => crew.run(pacing, seed),
             Kind::NullThreads(crew) => crew.run(pacing, seed),
             Kind::Null(users) => users.run(|users| drive(users, pacing, seed)),

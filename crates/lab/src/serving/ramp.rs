@@ -100,6 +100,8 @@ impl Work<'_> {
         let mut done = self.done(points, audit.as_ref());
         let of_generator = ceiling.map(|ceiling| (Measure::FilesCeiling, ceiling));
         done.measures.extend(of_generator);
+        done.measures
+            .extend(done.driven.as_ref().and_then(|driven| rows::busy(&driven.outcome)));
         done.measures.push((Measure::DataBytes, tree.tree().bytes as f64));
         done.full = full.map(|words| match rows::loss(&done.seen) {
             Some(loss) => format!("{words}; {loss}"),

@@ -8,6 +8,7 @@ use crate::surroundings::Seen;
 use files::{Counts, Point};
 use ledger::{FileServing, LimitOf, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, Protocol, Serving};
+use workloads::Outcome;
 
 /// What was wrong in the answers of a point, however it ended. A wrong answer, and a listing refused at first, count in
 /// the warm-up too: whoever uses the stack does not know of it.
@@ -91,10 +92,8 @@ pub(super) fn point(
 ) -> anyhow::Result<LoadPoint> {
     let outcome = &point.outcome;
     let began_ns = outcome.began.saturating_sub(since);
-    let measures = seen
-        .measures
-        .iter()
-        .map(|(measure, value)| PointMeasure::of(*measure, *value));
+    let measures = seen.measures.iter().copied().chain(busy(outcome));
+    let measures = measures.map(|(measure, value)| PointMeasure::of(measure, value));
     Ok(LoadPoint {
         asked_per_s,
         began_ns,
@@ -106,6 +105,12 @@ pub(super) fn point(
         measures: measures.collect(),
         histograms: record::step_histograms(outcome)?,
     })
+}
+
+/// How busy the thread was that speaks for the users: of several points the busiest counts, for at one of them it may be
+/// the limit, and at the others not. `None`: nobody speaks for them.
+pub(super) fn busy(outcome: &Outcome) -> Option<(Measure, f64)> {
+    outcome.busy_share.map(|share| (Measure::GeneratorBusyShare, share))
 }
 
 /// The ramp.

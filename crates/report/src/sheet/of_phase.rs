@@ -87,7 +87,10 @@ pub(crate) const RULES: &[Rule] = &[
             beyond: "",
             why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",
         }),
-        traps: &["a run that measures the generator"],
+        traps: &[
+            "a run that measures the generator",
+            "a client of a file server that is at its end",
+        ],
     },
     memory::BUDGET,
     memory::WAITED,
