@@ -206,6 +206,42 @@ fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
     assert!(!analysis.comparisons.is_empty(), "no data are lost");
 }
 
+#[test]
+fn broken_connections_and_other_work_are_shown_and_ranked() {
+    let of_ext4 = |measure, count| ("ext4".to_string(), measure, count);
+    for (subject, trap, extra, said) in [
+        (
+            "connections",
+            "a server that breaks connections",
+            vec![
+                of_ext4(Measure::FilesReconnects, 2.0),
+                of_ext4(Measure::FilesRepeated, 5.0),
+            ],
+            // Of six blocks.
+            "12 broke and were made again; 30 calls were sent again, 0 of them",
+        ),
+        (
+            "operations as asked",
+            "work that runs out of names",
+            vec![
+                of_ext4(Measure::FilesSubstituted, 3.0),
+                of_ext4(Measure::FilesCalls, 500.0),
+            ],
+            "18 of 3,000 calls",
+        ),
+    ] {
+        let mut scene = ramp("serving");
+        scene.extra_of = extra;
+        let analysis = scene.film().analysis();
+        let found = line(&analysis, subject, "ext4");
+        assert_eq!(found.status, Status::Note, "{trap}: {found:?}");
+        assert!(found.figure.starts_with(said), "{trap}: {found:?}");
+        assert!(!analysis.comparisons.is_empty(), "{trap}: no data are lost");
+        let of_btrfs = |one: &Check| one.subject == subject && one.stack.as_deref() == Some("btrfs");
+        assert!(!analysis.checks.iter().any(of_btrfs), "{trap}: none of its own");
+    }
+}
+
 /// The callers and the file system share the processors: a call that waits for one waits for other calls.
 #[test]
 fn lateness_of_system_calls_is_part_of_the_response() {

@@ -76,6 +76,10 @@ fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
         (Measure::FilesRedrawn, counts.redraws),
         (Measure::FilesTriedAgain, counts.later),
         (Measure::FilesListedAgain, counts.listed_again),
+        (Measure::FilesSubstituted, counts.substituted),
+        (Measure::FilesReconnects, counts.reconnects),
+        (Measure::FilesRepeated, counts.repeated),
+        (Measure::FilesTraces, counts.traces),
     ]
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))
@@ -201,6 +205,48 @@ mod tests {
 
     fn count(seen: &Seen, measure: Measure) -> f64 {
         seen.measures.iter().find(|(known, _)| *known == measure).unwrap().1
+    }
+
+    #[test]
+    fn connections_that_broke_and_work_that_was_another_are_told() {
+        let counts = Counts {
+            substituted: 1,
+            reconnects: 2,
+            repeated: 3,
+            traces: 4,
+            ..counts_of(0)
+        };
+        let points = [0, 1].map(|_| {
+            let mut seen = Seen::default();
+            count_answers(&mut seen, Answers::default(), &counts);
+            seen
+        });
+        let all = together(points.into());
+        let of = |measure| count(&all, measure);
+        assert_eq!(
+            (of(Measure::FilesSubstituted), of(Measure::FilesReconnects)),
+            (2.0, 4.0)
+        );
+        assert_eq!((of(Measure::FilesRepeated), of(Measure::FilesTraces)), (6.0, 8.0));
+    }
+
+    /// The users of a server are one thread, which may be at its end in one point alone.
+    #[test]
+    fn each_point_says_how_busy_its_users_were_and_the_ramp_the_most_of_them() {
+        let (serving, files) = work::tests::serving("sessions = 1\n");
+        let config = work::config(&serving, &files, 1, 2).unwrap();
+        let mut null = files::Serving::begin(config, files::Place::Null).unwrap();
+        null.grow_to(1 << 20, false).unwrap();
+        let mut steps = crate::sql::steps::Steps::default();
+        for share in [0.4, 0.9, 0.2] {
+            let mut ran = null.run(&workloads::Pacing::closed(1, 1_000_000), 1).unwrap();
+            ran.outcome.busy_share = Some(share);
+            let row = point(1.0, 0, 1_000_000, &ran, &Seen::default()).unwrap();
+            assert_eq!(row.get(Measure::GeneratorBusyShare), Some(share));
+            steps.add(ran.outcome);
+        }
+        let whole = steps.into_one().unwrap();
+        assert_eq!(busy(&whole), Some((Measure::GeneratorBusyShare, 0.9)));
     }
 
     #[test]

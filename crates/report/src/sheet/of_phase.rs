@@ -270,6 +270,8 @@ pub(crate) const RULES: &[Rule] = &[
         }),
         traps: &["a ramp that ends before the limit"],
     },
+    serving::CONNECTIONS,
+    serving::SUBSTITUTED,
     beside::OTHERS_CPU,
     beside::STOLEN,
     beside::THROTTLED,
