@@ -111,8 +111,8 @@ pub(super) fn point(
     })
 }
 
-/// How busy the thread was that speaks for the users: of several points the busiest counts, for at one of them it may be
-/// the limit, and at the others not. `None`: nobody speaks for them.
+/// How busy the thread was that speaks for the users: of several points the busiest counts, for at one of them it may
+/// be the limit, and at the others not. `None`: nobody speaks for them.
 pub(super) fn busy(outcome: &Outcome) -> Option<(Measure, f64)> {
     outcome.busy_share.map(|share| (Measure::GeneratorBusyShare, share))
 }
