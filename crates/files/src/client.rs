@@ -4,7 +4,7 @@
 //! the model keeps what they must be. Prevents: a mix, a check or a schedule that is written once for each protocol.
 
 use crate::error::FilesError;
-use crate::grain::Content;
+use crate::grain::{Content, GRAIN};
 use crate::rpc::{Garbled, Reader};
 use crate::status::Status;
 use targets::Nanos;
@@ -167,9 +167,16 @@ pub enum Answer<'a> {
     Found(Found),
     /// The text of a link.
     Link(&'a [u8]),
-    /// Bytes of a file; fewer than asked for at its end.
-    Bytes(&'a [u8]),
-    /// A write: bytes taken, how they are kept, and what changes when the server loses what it did not keep.
+    /// Bytes of a file. Fewer than were asked for: at its end, or because the server gives no more in one answer
+    /// (RFC 1813, 3.3.6).
+    Bytes {
+        /// From the offset on.
+        bytes: &'a [u8],
+        /// The file ends behind them.
+        ends: bool,
+    },
+    /// A write: bytes taken, how they are kept, and what changes when the server loses what it did not keep. A server
+    /// may take fewer than it was given (RFC 1813, 3.3.7).
     Written {
         /// Bytes taken.
         count: u32,
@@ -287,4 +294,11 @@ impl<'a> Entries<'a> {
             }),
         }
     }
+}
+
+/// Whole KiB of an answer that is shorter than what was asked: the same call is made for the rest. `None`: there is no
+/// rest, or less than a KiB came, so that nothing goes on.
+pub(crate) fn short_of(asked_kib: u32, bytes: usize) -> Option<u32> {
+    let kib = u32::try_from(bytes / GRAIN).unwrap_or(u32::MAX);
+    (kib > 0 && kib < asked_kib).then_some(kib)
 }

@@ -72,8 +72,8 @@ pub enum FilesError {
     },
     /// The export was refused.
     #[error(
-        "the NFS server at {address} refused to mount \"{export}\" (status {status})\n\
-         check the name of the export and who may use it"
+        "the NFS server at {address} refused to mount \"{export}\" (status {status})\n{}",
+        cure_of_mount(*status)
     )]
     Export {
         /// Host and port.
@@ -111,6 +111,17 @@ pub enum FilesError {
         /// The system's word.
         source: io::Error,
     },
+    /// The system starts no more threads.
+    #[error(
+        "cannot start a thread for each of {wanted} sessions: {source}\n\
+         lower `sessions`, or raise the limit of threads (`ulimit -u`, `pids.max` of the control group)"
+    )]
+    Threads {
+        /// Threads, all together.
+        wanted: usize,
+        /// The system's word.
+        source: io::Error,
+    },
     /// Settings that cannot be followed.
     #[error("{0}")]
     Settings(String),
@@ -123,12 +134,37 @@ pub enum FilesError {
     /// The tree has no file left that the work could take.
     #[error("{0}")]
     Tree(String),
+    /// A write that does not go on.
+    #[error("{what}: the server took {count} bytes of a write of {asked}\nread the log of the server")]
+    Taken {
+        /// Where.
+        what: String,
+        /// Bytes that it says it took.
+        count: u32,
+        /// Bytes that it was given.
+        asked: u32,
+    },
+    /// Somebody asked for the end.
+    #[error("interrupted")]
+    Cancelled,
     /// An answer of the wrong kind.
     #[error("a {what} was answered by results of another kind\nthis is an error of Assay: report it")]
     Mixed {
         /// The class of the call.
         what: &'static str,
     },
+}
+
+/// What to do about a status of MOUNT (RFC 1813, 5.1.5).
+fn cure_of_mount(status: u32) -> &'static str {
+    match status {
+        // MNT3ERR_ACCES.
+        13 => {
+            "export it to this host with `no_root_squash`; a user who is not root also needs `insecure`, for the \
+             connection comes from a port above 1023"
+        }
+        _ => "check the name of the export and who may use it",
+    }
 }
 
 impl FilesError {
@@ -166,5 +202,26 @@ impl FilesError {
                 ..
             }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_is_forbidden_names_the_options_of_the_export() {
+        let said = |status| {
+            let refused = FilesError::Export {
+                address: "filer:2049".into(),
+                export: "/a".into(),
+                status,
+            };
+            refused.to_string()
+        };
+        for option in ["`no_root_squash`", "`insecure`"] {
+            assert!(said(13).contains(option), "{}", said(13));
+            assert!(!said(2).contains(option), "{}", said(2));
+        }
     }
 }

@@ -31,6 +31,9 @@ struct Object {
     stable_name: bool,
     removed: bool,
     renamed: bool,
+    /// Which one it is of all that were made, and which one its name was of before; 0: none.
+    generation: u32,
+    before: u32,
     /// Versions; 0: zeros.
     now: Vec<u8>,
     stable: Vec<u8>,
@@ -70,6 +73,10 @@ pub(crate) struct Planted {
     pub(crate) forgets_names: bool,
     /// Removed names are there again after a cut.
     pub(crate) forgets_removals: bool,
+    /// Names that were removed and made again are of the old file after a cut.
+    pub(crate) forgets_replacements: bool,
+    /// After a cut no old handle is good, and each file has another one.
+    pub(crate) forgets_handles: bool,
     /// Files that were renamed are gone after a cut.
     pub(crate) forgets_renames: bool,
     /// The verifier stays the same after a cut.
@@ -91,6 +98,11 @@ pub(crate) struct Null {
     lists: u64,
     /// A name leads to another object than it was made for.
     has_renamed: bool,
+    /// Objects made so far.
+    made: u32,
+    /// What handles begin with, and whether one from before is asked for next.
+    handles: u32,
+    is_stale: bool,
     verifier: u64,
     buffer: Vec<u8>,
     listing: Vec<PlainEntry>,
@@ -120,6 +132,9 @@ impl Null {
             calls: 0,
             lists: 0,
             has_renamed: false,
+            made: 0,
+            handles: 0,
+            is_stale: false,
             verifier: 1,
             buffer: Vec::new(),
             listing: Vec::new(),
@@ -139,10 +154,22 @@ impl Null {
             if self.planted.forgets_names && nth > 1 && !object.stable_name && !object.is_directory {
                 object.there = false;
             }
+            if self.planted.forgets_replacements && object.there && !object.stable_name && object.before > 0 {
+                object.generation = object.before;
+            }
             object.there |= object.removed && self.planted.forgets_removals;
             object.there &= !(object.renamed && self.planted.forgets_renames);
         }
         self.verifier += u64::from(!self.planted.same_verifier);
+        if self.planted.forgets_handles {
+            (self.handles, self.is_stale) = (self.handles + (1 << 24), true);
+        }
+    }
+
+    /// Names that are there.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> usize {
+        self.objects.iter().skip(1).filter(|object| object.there).count()
     }
 
     fn clock(&self) -> Nanos {
@@ -181,7 +208,10 @@ impl Null {
         if object.there {
             return false;
         }
+        self.made += 1;
         *object = Object {
+            generation: self.made,
+            before: object.generation,
             name: std::mem::take(&mut object.name),
             dir: dir.0,
             there: true,
@@ -291,6 +321,7 @@ impl Null {
     /// Carries a call out; gives how it is answered.
     fn carry_out(&mut self, call: &Call<'_>) -> Then {
         match *call {
+            Call::Getattr { .. } if std::mem::take(&mut self.is_stale) => Then::Answer(Status::STALE),
             Call::Getattr { of } => self.of(of, Then::Found(of)),
             Call::Access { of } => self.of(of, Then::Done),
             Call::Readlink { of } => self.of(of, Then::Link(of)),
@@ -353,8 +384,8 @@ impl Null {
         let object = &self.objects[node.0 as usize];
         Found {
             identity: Identity {
-                file_id: Some(u64::from(node.0) + 1),
-                handle: Some(node.0),
+                file_id: Some(u64::from(object.generation)),
+                handle: Some(self.handles + object.generation),
             },
             size: Some(object.now.len() as u64 * 1024),
         }
@@ -405,7 +436,11 @@ impl Null {
             Then::Link(node) => Answer::Link(&self.objects[node.0 as usize].link),
             Then::Read(node, first, kib) => {
                 self.read(node, first, kib);
-                Answer::Bytes(&self.buffer)
+                let end = first as usize + self.buffer.len() / 1024;
+                Answer::Bytes {
+                    bytes: &self.buffer,
+                    ends: end >= self.objects[node.0 as usize].now.len(),
+                }
             }
             Then::Written(count, stable) => Answer::Written {
                 count,

@@ -25,6 +25,8 @@ impl Status {
     pub const NOT_FOUND: Status = Status(2);
     /// The device does not read or write.
     pub const IO: Status = Status(5);
+    /// The user may not do it.
+    pub const ACCESS: Status = Status(13);
     /// The name exists.
     pub const EXISTS: Status = Status(17);
     /// The device is full.

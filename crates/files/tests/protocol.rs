@@ -79,6 +79,74 @@ fn a_server_that_is_gone_or_silent_ends_the_phase() {
     assert!(matches!(point, Err(FilesError::Silent { .. })), "{point:?}");
 }
 
+/// One connection waits in its socket, several in the set of all.
+#[test]
+fn a_server_that_sends_a_byte_now_and_then_is_silent() {
+    for connections in [1, 3] {
+        let server = Server::start();
+        let mut serving = Serving::begin(config(), Place::Nfs3(server.place(connections))).unwrap();
+        serving.grow_to(512 << 10, true).unwrap();
+        server.spoil(Spoiled::Trickles(40));
+        let ended = serving.run(&Pacing::closed(16, 60_000_000_000), 5);
+        assert!(matches!(ended, Err(FilesError::Silent { .. })), "{ended:?}");
+    }
+}
+
+/// RFC 1813, 3.3.6 and 3.3.7: the rest is asked for, and is judged as if it had come at once.
+#[test]
+fn a_server_may_read_and_write_less_than_it_is_asked_for() {
+    let mix = Mix::new(&[(Class::Read, 50), (Class::Write, 40), (Class::Commit, 10)]).unwrap();
+    let config = Config {
+        work: Work::Mix(mix),
+        stable_pct: 20,
+        ..config()
+    };
+    // Two KiB, and a part of a third that is asked for again.
+    for most in [2048, 2500] {
+        let server = Server::start();
+        let mut serving = Serving::begin(config.clone(), Place::Nfs3(server.place(2))).unwrap();
+        server.spoil(Spoiled::Short(most));
+        let filled = serving.grow_to(512 << 10, true).unwrap();
+        assert_eq!(filled.written_bytes, filled.tree.bytes);
+        let mut pacing = Pacing::closed(16, 60_000_000_000);
+        pacing.stop.operations_per_session = Some(200);
+        let point = serving.run(&pacing, 5).unwrap();
+        assert_eq!(point.counts.wrong, 0, "{most}: {:?}", point.wrong);
+        let (calls, operations) = (point.counts.calls, point.outcome.count());
+        assert_eq!(operations, 16 * 200);
+        assert!(calls > operations * 3 / 2, "{calls} calls of {operations}");
+        let moved: u64 = point.outcome.classes.iter().map(|class| class.units).sum();
+        assert_eq!(moved, point.counts.read_bytes + point.counts.written_bytes);
+        let audit = serving.audit(After::Nothing, None).unwrap();
+        assert!(audit.is_clean() && audit.kib >= 512, "{most}: {audit:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_go_on_and_an_end_that_is_none_are_wrong() {
+    let writes = Config {
+        stable_pct: 100,
+        ..only(Class::Write)
+    };
+    for (config, spoiled) in [
+        (only(Class::Read), Spoiled::Short(0)),
+        (only(Class::Read), Spoiled::Short(700)),
+        (only(Class::Read), Spoiled::EndsEarly(2048)),
+        (writes, Spoiled::Short(0)),
+    ] {
+        let (mut serving, point) = work(config, spoiled, 20);
+        let point = point.unwrap();
+        assert!(point.counts.wrong > 20, "{spoiled:?}: {:?}", point.counts);
+        let audit = serving.audit(After::Nothing, None).unwrap();
+        assert!(audit.kib_lost > 0, "{spoiled:?}: {audit:?}");
+    }
+    let server = Server::start();
+    let mut serving = Serving::begin(config(), Place::Nfs3(server.place(1))).unwrap();
+    server.spoil(Spoiled::Short(0));
+    let filled = serving.grow_to(512 << 10, true);
+    assert!(matches!(filled, Err(FilesError::Taken { count: 0, .. })), "{filled:?}");
+}
+
 #[test]
 fn a_connection_that_ends_is_made_again_and_its_calls_repeated() {
     let (mut serving, point) = work(config(), Spoiled::Ends(200), 300);

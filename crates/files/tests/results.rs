@@ -25,12 +25,18 @@ fn a_read_brings_at_most_what_was_asked_for() {
     let reply = body(|w| _ = w.u32(0).u32(0).u32(8).u32(1).opaque(b"12345678"));
     let read = |asked| {
         results::read(Procedure::Read, asked, Reader::new(&reply)).map(|read| match read.answer {
-            Answer::Bytes(bytes) => bytes.to_vec(),
+            Answer::Bytes { bytes, ends: true } => bytes.to_vec(),
             other => panic!("{other:?}"),
         })
     };
     assert_eq!(read(8).unwrap(), b"12345678");
     assert!(read(7).is_err());
+    let short = body(|w| _ = w.u32(0).u32(0).u32(4).u32(0).opaque(b"1234"));
+    let read = results::read(Procedure::Read, 8, Reader::new(&short)).unwrap();
+    assert!(
+        matches!(read.answer, Answer::Bytes { ends: false, .. }),
+        "there is more"
+    );
     let lie = body(|w| _ = w.u32(0).u32(0).u32(7).u32(1).opaque(b"12345678"));
     assert!(
         results::read(Procedure::Read, 8, Reader::new(&lie)).is_err(),

@@ -110,6 +110,15 @@ fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
         "generator's ceiling",
         "a ramp that comes near to its generator's ceiling",
     );
+    let mut busy = ramp("serving");
+    busy.extra = vec![(Measure::GeneratorBusyShare, 0.95)];
+    let analysis = check(busy, "generator", "a client of a file server that is at its end");
+    let found = line(&analysis, "generator", "ext4");
+    assert_eq!(found.status, Status::Suspect, "{found:?}");
+    assert!(
+        found.figure.contains("95 %") && found.advice.contains("one thread"),
+        "{found:?}"
+    );
     let mut wrong = ramp("serving");
     wrong.extra_of = vec![("ext4".into(), Measure::FilesWrong, 2.0)];
     let analysis = check(wrong, "answers", "a file server that gives a wrong answer");
@@ -195,6 +204,42 @@ fn a_listing_that_was_refused_at_first_is_shown_and_ranked() {
     let found = line(&analysis, "answers", "ext4");
     assert_eq!(found.status, Status::Note, "{found:?}");
     assert!(!analysis.comparisons.is_empty(), "no data are lost");
+}
+
+#[test]
+fn broken_connections_and_other_work_are_shown_and_ranked() {
+    let of_ext4 = |measure, count| ("ext4".to_string(), measure, count);
+    for (subject, trap, extra, said) in [
+        (
+            "connections",
+            "a server that breaks connections",
+            vec![
+                of_ext4(Measure::FilesReconnects, 2.0),
+                of_ext4(Measure::FilesRepeated, 5.0),
+            ],
+            // Of six blocks.
+            "12 broke and were made again; 30 calls were sent again, 0 of them",
+        ),
+        (
+            "operations as asked",
+            "work that runs out of names",
+            vec![
+                of_ext4(Measure::FilesSubstituted, 3.0),
+                of_ext4(Measure::FilesCalls, 500.0),
+            ],
+            "18 of 3,000 calls",
+        ),
+    ] {
+        let mut scene = ramp("serving");
+        scene.extra_of = extra;
+        let analysis = scene.film().analysis();
+        let found = line(&analysis, subject, "ext4");
+        assert_eq!(found.status, Status::Note, "{trap}: {found:?}");
+        assert!(found.figure.starts_with(said), "{trap}: {found:?}");
+        assert!(!analysis.comparisons.is_empty(), "{trap}: no data are lost");
+        let of_btrfs = |one: &Check| one.subject == subject && one.stack.as_deref() == Some("btrfs");
+        assert!(!analysis.checks.iter().any(of_btrfs), "{trap}: none of its own");
+    }
 }
 
 /// The callers and the file system share the processors: a call that waits for one waits for other calls.

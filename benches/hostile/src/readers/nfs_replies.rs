@@ -152,7 +152,7 @@ fn use_message(procedure: u8, message: &[u8]) -> Result<bool, String> {
         return Ok(false);
     };
     match read.answer {
-        Answer::Bytes(bytes) if bytes.len() > ASKED as usize => Err(format!("{} bytes of a READ", bytes.len())),
+        Answer::Bytes { bytes, .. } if bytes.len() > ASKED as usize => Err(format!("{} bytes of a READ", bytes.len())),
         Answer::Listing(mut entries) => {
             for _ in 0..=LONGEST / 16 {
                 match entries.next_listed() {

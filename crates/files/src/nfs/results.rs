@@ -78,12 +78,12 @@ fn limits<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, Garbled> {
 fn bytes<'a>(reader: &mut Reader<'a>, asked: u32) -> Result<Answer<'a>, Garbled> {
     maybe_attributes(reader)?;
     let count = reader.u32()?;
-    reader.flag()?;
-    let data = reader.opaque(asked as usize)?;
-    if data.len() != count as usize {
+    let ends = reader.flag()?;
+    let bytes = reader.opaque(asked as usize)?;
+    if bytes.len() != count as usize {
         return Err(Garbled("a READ names another number of bytes than it brings"));
     }
-    Ok(Answer::Bytes(data))
+    Ok(Answer::Bytes { bytes, ends })
 }
 
 fn written<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, Garbled> {

@@ -196,13 +196,14 @@ impl Nfs3 {
                 Err(error) => return Ok(answers + self.again(nth, &error, each)?),
             };
             let at = monotonic_ns();
-            self.last_heard = at;
             while let Some(place) = self.links[nth]
                 .records
                 .next_message()
                 .map_err(|bad| self.garbled(bad))?
             {
                 answers += 1;
+                // A part of an answer is none: a server could send a byte a second for ever.
+                self.last_heard = at;
                 self.links[nth].heard = true;
                 let (links, calls) = (self.links.len(), &mut self.calls);
                 let message = self.links[nth].records.message(place);
@@ -303,7 +304,7 @@ impl Nfs3 {
             let nth = event.data.u64() as usize;
             answers += self.receive((nth, false), each)?;
         }
-        if events.is_empty() && self.under_way > 0 && monotonic_ns() >= silent_at {
+        if answers == 0 && self.under_way > 0 && monotonic_ns() >= silent_at {
             return Err(self.silent());
         }
         Ok(answers)

@@ -5,6 +5,7 @@
 //! histograms of each of hundreds of threads, whose making is taken for the users' work (they count in one place).
 
 use super::Posix;
+use super::threads::each;
 use crate::client::Client;
 use crate::error::FilesError;
 use crate::load::{Class, Config};
@@ -13,7 +14,8 @@ use crate::serving::{After, Audit, Counts, Filled, LocalDirectory, Point, TreeSi
 use crate::users::Users;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Barrier, OnceLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use targets::monotonic_ns;
 use workloads::{Arrivals, Latencies, Outcome, Pacing, drive_shared, merge};
 
@@ -78,6 +80,10 @@ impl<C: Client + Send> Crew<C> {
         })
     }
 
+    pub(crate) fn end_by(&mut self, cancel: &Arc<AtomicBool>) {
+        self.users.iter_mut().for_each(|users| users.end_by(cancel));
+    }
+
     pub(crate) fn grow_to(&mut self, bytes: u64, commit: bool) -> Result<Filled, FilesError> {
         let share = bytes.div_ceil(self.users.len() as u64);
         let mut all = Filled::default();
@@ -93,15 +99,13 @@ impl<C: Client + Send> Crew<C> {
     pub(crate) fn run(&mut self, pacing: &Pacing, seed: u64) -> Result<Point, FilesError> {
         check_threads(pacing.sessions, self.users.len())?;
         let parts = pacing.split(pacing.sessions);
-        // One schedule for all: a free thread takes what is due.
-        // It begins when all threads are there: starting some hundred takes a second.
-        let (all_there, schedule) = (Barrier::new(parts.len()), OnceLock::new());
+        // One schedule for all: a free thread takes what is due. It begins when all threads are there.
+        let schedule = OnceLock::new();
         let latencies = &self.latencies;
         let points = each(&mut self.users, |users, nth| match parts.get(nth) {
             Some(part) => {
                 // The kernel may wake a thread 50 us late without this, which is the response of many calls.
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                all_there.wait();
                 let arrivals = schedule.get_or_init(|| Arrivals::new(pacing, monotonic_ns(), seed));
                 let seed = seed.wrapping_add(nth as u64);
                 users
@@ -159,30 +163,12 @@ impl<C: Client + Send> Crew<C> {
     }
 
     pub(crate) fn remove(&mut self) -> Result<(), FilesError> {
-        each(&mut self.users, |users, _| users.remove()).map(|_| ())
+        match each(&mut self.users, |users, _| users.remove()) {
+            // Nothing may stay for want of threads: one after the other.
+            Err(FilesError::Threads { .. }) => self.users.iter_mut().try_for_each(Users::remove),
+            done => done.map(drop),
+        }
     }
-}
-
-/// Does the same with each of the users, on a thread each.
-fn each<C: Client + Send, T: Send>(
-    users: &mut [Users<C>],
-    act: impl Fn(&mut Users<C>, usize) -> Result<T, FilesError> + Sync,
-) -> Result<Vec<T>, FilesError> {
-    let act = &act;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = users
-            .iter_mut()
-            .enumerate()
-            .map(|(nth, users)| scope.spawn(move || act(users, nth)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect()
-    })
 }
 
 fn check_threads(sessions: u32, threads: usize) -> Result<(), FilesError> {

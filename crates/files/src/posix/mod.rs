@@ -5,12 +5,15 @@
 
 mod crew;
 mod listing;
+mod numbers;
+mod threads;
 
 pub(crate) use crew::Crew;
 
-use crate::client::{Answer, Call, Client, Entries, Found, Identity, Kept, Node, PlainEntry, Traffic};
+use crate::client::{Answer, Call, Client, Entries, Found, Kept, Node, PlainEntry, Traffic};
 use crate::error::FilesError;
 use crate::status::Status;
+use numbers::Numbers;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -28,7 +31,7 @@ enum Held {
     Refused(Status),
     Found(Found),
     Link(Vec<u8>),
-    Bytes(usize),
+    Bytes { len: usize, ends: bool },
     Written { count: u32, stable: bool },
     Committed,
     Listing,
@@ -39,6 +42,7 @@ enum Held {
 /// The client.
 pub(crate) struct Posix {
     root: OwnedFd,
+    numbers: Numbers,
     direct: bool,
     paths: Vec<Option<PathBuf>>,
     room: Vec<u8>,
@@ -50,6 +54,7 @@ pub(crate) struct Posix {
 impl Posix {
     pub(crate) fn new(root: OwnedFd, direct: bool) -> Posix {
         Posix {
+            numbers: Numbers::of(&root),
             root,
             direct,
             paths: vec![Some(PathBuf::from("."))],
@@ -62,6 +67,7 @@ impl Posix {
 
     /// The files are in another directory now (after a mount).
     pub(crate) fn moved(&mut self, root: OwnedFd) {
+        self.numbers = Numbers::of(&root);
         self.root = root;
     }
 
@@ -89,13 +95,7 @@ impl Posix {
 
     fn found(&self, path: &PathBuf) -> Result<Held, Errno> {
         let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Held::Found(Found {
-            identity: Identity {
-                file_id: Some(stat.st_ino),
-                handle: None,
-            },
-            size: u64::try_from(stat.st_size).ok(),
-        }))
+        Ok(Held::Found(self.numbers.found(&stat)))
     }
 
     fn aligned(&mut self) -> &mut [u8] {
@@ -119,7 +119,10 @@ impl Posix {
                 break;
             }
         }
-        Ok(Held::Bytes(got))
+        Ok(Held::Bytes {
+            len: got,
+            ends: got < len,
+        })
     }
 
     fn write(&mut self, call: &Call<'_>) -> Result<Held, Errno> {
@@ -167,13 +170,7 @@ impl Posix {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&self.root, &path, flags, Mode::from_raw_mode(0o644))?;
         let stat = rustix::fs::fstat(&file)?;
-        Ok(Held::Found(Found {
-            identity: Identity {
-                file_id: Some(stat.st_ino),
-                handle: None,
-            },
-            size: Some(0),
-        }))
+        Ok(Held::Found(self.numbers.found(&stat)))
     }
 
     fn carry_out(&mut self, call: &Call<'_>) -> Result<Held, Errno> {
@@ -231,7 +228,7 @@ impl Posix {
                     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
                     Mode::empty(),
                 )?;
-                listing::read(&directory, sizes, &mut self.listing)?;
+                listing::read(&directory, (sizes, self.numbers), &mut self.listing)?;
                 Ok(Held::Listing)
             }
             Call::Fsstat => rustix::fs::fstatvfs(&self.root).map(|_| Held::Done),
@@ -254,7 +251,10 @@ impl Posix {
                 room[..len].copy_from_slice(&text[..len]);
                 Answer::Link(&self.aligned()[..len])
             }
-            Held::Bytes(len) => Answer::Bytes(&self.aligned()[..len]),
+            Held::Bytes { len, ends } => Answer::Bytes {
+                bytes: &self.aligned()[..len],
+                ends,
+            },
             Held::Written { count, stable } => Answer::Written {
                 count,
                 kept: if stable { Kept::File } else { Kept::Unstable },

@@ -3,6 +3,7 @@
 //! Prevents: a reply that was denied and is read as if it were an answer.
 
 use super::xdr::{Garbled, Reader, Writer};
+use std::sync::LazyLock;
 
 /// A program of the RPC world, and its version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,8 +27,12 @@ impl Program {
     }
 }
 
-/// AUTH_SYS: stamp 0, machine "assay", user 0, group 0, no further groups; then AUTH_NONE as verifier.
-const CREDENTIAL: [u32; 11] = [1, 28, 0, 5, 0x6173_7361, 0x7900_0000, 0, 0, 0, 0, 0];
+/// AUTH_SYS: stamp 0, machine "assay", the effective user and group of this process, no further groups; then AUTH_NONE
+/// as verifier.
+static CREDENTIAL: LazyLock<[u32; 11]> = LazyLock::new(|| {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    [1, 28, 0, 5, 0x6173_7361, 0x7900_0000, user, group, 0, 0, 0]
+});
 
 /// Longest verifier and credential body that RFC 5531 allows.
 const AUTHENTICATION_MAX: usize = 400;
@@ -37,7 +42,9 @@ pub fn begin(out: &mut Vec<u8>, xid: u32, program: Program, procedure: u32) -> u
     let at = out.len();
     let (number, version) = program.number();
     let mut head = [0; 4 * 18];
-    let words = [0, xid, 0, 2, number, version, procedure].into_iter().chain(CREDENTIAL);
+    let words = [0, xid, 0, 2, number, version, procedure]
+        .into_iter()
+        .chain(*CREDENTIAL);
     for (bytes, word) in head.chunks_exact_mut(4).zip(words) {
         bytes.copy_from_slice(&word.to_be_bytes());
     }
@@ -83,7 +90,7 @@ pub fn open(message: &[u8]) -> Result<Accepted<'_>, Garbled> {
         }
         1 => match reader.u32()? {
             0 => Some("the server does not speak version 2 of RPC"),
-            1 => Some("the server does not accept the credential (AUTH_SYS, user 0)"),
+            1 => Some("the server does not accept the credential (AUTH_SYS of this user)"),
             _ => return Err(Garbled("an unknown reason of denial")),
         },
         _ => return Err(Garbled("a reply is neither accepted nor denied")),
@@ -121,6 +128,8 @@ mod tests {
         let (mark, rest) = words.split_first().unwrap();
         assert_eq!(*mark, 0x8000_0000 | (out.len() as u32 - 6));
         assert_eq!(rest[..8], [0x0102_0304, 0, 2, 100_003, 3, 6, 1, 28]);
+        let own = [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()];
+        assert_eq!(rest[12..14], own, "who this process is");
         assert_eq!(rest.last(), Some(&5));
     }
 

@@ -9,7 +9,8 @@
 pub struct Audit {
     /// Names that had to be there and were looked up.
     pub names: u64,
-    /// Of these, names that are gone: acknowledged CREATE, MKDIR, SYMLINK or RENAME that was lost.
+    /// Of these, names that are gone, or lead to another file than was made last: acknowledged CREATE, MKDIR, SYMLINK
+    /// or RENAME that was lost.
     pub names_lost: u64,
     /// Names that had to be gone and were looked up: acknowledged REMOVE or RMDIR, and old names of RENAME.
     pub names_removed: u64,

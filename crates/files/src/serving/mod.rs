@@ -4,6 +4,7 @@
 //! the caller has to tell apart.
 
 mod audit;
+mod dial;
 mod places;
 mod point;
 mod whole;

@@ -33,7 +33,7 @@ pub struct NfsServer {
 }
 
 impl NfsServer {
-    /// Connections of this thread's own network namespace, an answer within a minute.
+    /// Connections of this thread's own network namespace, of root from reserved ports; an answer within a minute.
     pub fn new(host: IpAddr, export: &str, connections: u32) -> NfsServer {
         NfsServer {
             host,
@@ -43,7 +43,7 @@ impl NfsServer {
             connections,
             patience: Duration::from_secs(60),
             flush_lost: false,
-            dial: Box::new(|address| TcpStream::connect_timeout(&address, Duration::from_secs(10))),
+            dial: Box::new(super::dial::dial),
         }
     }
 }

@@ -9,7 +9,9 @@ use crate::nfs3::Nfs3;
 use crate::null::{Null, Time};
 use crate::posix::{Crew, Posix};
 use crate::users::Users;
-use workloads::{Pacing, drive};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use workloads::{Busy, Pacing, drive};
 
 /// A tree of files and its users.
 pub struct Serving {
@@ -72,6 +74,17 @@ impl Serving {
         Ok(Serving { sessions, kind })
     }
 
+    /// From now on making files, committing and reading them back end by [`FilesError::Cancelled`] soon after the flag
+    /// is set: nothing new is taken on. Removing does not, and a phase has the flag of its pacing.
+    pub fn end_by(&mut self, cancel: &Arc<AtomicBool>) {
+        match &mut self.kind {
+            Kind::Nfs3(users) => users.end_by(cancel),
+            Kind::Posix(crew) => crew.end_by(cancel),
+            Kind::NullThreads(crew) => crew.end_by(cancel),
+            Kind::Null(users) => users.end_by(cancel),
+        }
+    }
+
     /// Adds files until the tree has `bytes`; a tree that has them already stays as it is. Call it once before the
     /// first phase and between load points. Not timed by anybody: data are written by many calls at once.
     /// `commit`: each file is committed, so that a cut may follow; otherwise the caller syncs the file system.
@@ -108,7 +121,12 @@ impl Serving {
             )));
         }
         match &mut self.kind {
-            Kind::Nfs3(users) => users.run(|users| drive(users, pacing, seed)),
+            // One thread speaks for all users: where it has no time left, the rate is its own.
+            Kind::Nfs3(users) => users.run(|users| {
+                let (mut outcome, busy) = Busy::of(|| drive(users, pacing, seed))?;
+                outcome.busy_share = busy.share();
+                Ok(outcome)
+            }),
             Kind::Posix(crew) => crew.run(pacing, seed),
             Kind::NullThreads(crew) => crew.run(pacing, seed),
             Kind::Null(users) => users.run(|users| drive(users, pacing, seed)),

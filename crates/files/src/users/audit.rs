@@ -6,7 +6,7 @@ use super::Users;
 use super::fill::unexpected;
 use super::pipeline::Job;
 use super::state::State;
-use crate::client::{Answer, Call, Client};
+use crate::client::{Answer, Call, Client, Identity, short_of};
 use crate::error::FilesError;
 use crate::grain::{GRAIN, Wrong};
 use crate::serving::{After, Audit, EXAMPLES_MAX};
@@ -27,22 +27,33 @@ pub(super) struct Names {
     list: Vec<Item>,
     hands: Vec<Option<Item>>,
     after: After,
+    /// Whether a handle says which file it is: not behind a server that gives other ones now.
+    handles: bool,
     pub(super) found: Vec<Item>,
     pub(super) gone: Vec<Item>,
+    /// Files after a cut whose name leads to another one than it was made for.
+    replaced: Vec<u32>,
     examples: Vec<String>,
 }
 
 impl Names {
-    fn new(mut list: Vec<Item>, hands: u32, after: After) -> Names {
+    fn new(mut list: Vec<Item>, hands: u32, (after, audit): (After, &Audit)) -> Names {
         list.reverse();
         Names {
             list,
             hands: vec![None; hands as usize],
             after,
+            handles: audit.handles_survived != Some(false),
             found: Vec::new(),
             gone: Vec::new(),
+            replaced: Vec::new(),
             examples: Vec::new(),
         }
+    }
+
+    fn is_same(&self, known: Identity, found: &Identity) -> bool {
+        let handle = known.handle.filter(|_| self.handles);
+        Identity { handle, ..known }.agrees(found)
     }
 }
 
@@ -82,11 +93,15 @@ impl Job for Names {
             Answer::Found(found) => {
                 if let Item::File(nth) = item {
                     let file = &mut state.tree.files[nth as usize];
-                    let same = file.open || file.identity.agrees(&found.identity);
-                    if !same && self.after == After::Nothing {
-                        self.examples.push(format!("file {nth} is another one"));
-                        self.gone.push(item);
-                        return Ok(());
+                    let same = file.open || self.is_same(file.identity, &found.identity);
+                    match self.after {
+                        After::Nothing if !same => {
+                            self.examples.push(format!("file {nth} is another one"));
+                            self.gone.push(item);
+                            return Ok(());
+                        }
+                        After::Cut if !same && file.there => self.replaced.push(nth),
+                        After::Nothing | After::Cut => {}
                     }
                     file.identity = found.identity;
                 }
@@ -99,10 +114,19 @@ impl Job for Names {
     }
 }
 
+/// Where a hand reads.
+#[derive(Clone, Copy)]
+struct Place {
+    file: u32,
+    first: u32,
+    /// Where the next read of this file begins; `None`: it is done.
+    next: Option<u32>,
+}
+
 /// Files, read whole.
 pub(super) struct Reading {
     list: Vec<u32>,
-    hands: Vec<(u32, u32, bool)>,
+    hands: Vec<Place>,
     bulk_kib: u32,
     after: After,
     pub(super) audit: Audit,
@@ -113,9 +137,14 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(mut list: Vec<u32>, after: After, (hands, bulk_kib): (u32, u32)) -> Reading {
         list.reverse();
+        let free = Place {
+            file: 0,
+            first: 0,
+            next: None,
+        };
         Reading {
             list,
-            hands: vec![(0, 0, false); hands as usize],
+            hands: vec![free; hands as usize],
             bulk_kib,
             after,
             audit: Audit::default(),
@@ -131,15 +160,15 @@ impl Reading {
 
     /// One KiB; `grain`: what is there, if something is.
     fn judge(&mut self, state: &State, nth: u32, place: u32, grain: Option<&[u8]>) {
-        let (sent, kept, may_be_gone) = allowed(state, nth, place);
+        let (sent, kept) = allowed(state, nth, place);
         let unanswered = state.is_unanswered(nth, place);
         let strict = self.after == After::Nothing && !unanswered;
-        let stable = strict || (kept == sent && !may_be_gone);
+        let stable = strict || kept == sent;
         self.audit.kib += 1;
         self.audit.kib_stable += u64::from(stable);
         self.audit.kib_unstable += u64::from(!stable);
         let is = match grain {
-            None if unanswered && (kept == 0 || may_be_gone) => Is::Open,
+            None if unanswered && kept == 0 => Is::Open,
             None => Is::Absent,
             Some(grain) => match state
                 .pool
@@ -161,7 +190,7 @@ impl Reading {
         }
         let lost = match is {
             Is::Other | Is::Open => true,
-            Is::Absent => stable || !(kept == 0 || may_be_gone),
+            Is::Absent => stable || kept != 0,
             Is::Older | Is::Torn => stable,
         };
         if lost {
@@ -193,33 +222,30 @@ enum Is {
     Torn,
 }
 
-/// The version last sent, the one last stable, and whether the KiB may be gone altogether.
-fn allowed(state: &State, nth: u32, place: u32) -> (u8, u8, bool) {
+/// The version last sent, and the one last stable; 0: nothing is, and the KiB may be gone.
+fn allowed(state: &State, nth: u32, place: u32) -> (u8, u8) {
     let file = &state.tree.files[nth as usize];
     if file.room == 0 {
-        return (FIRST, if file.dirty { 0 } else { FIRST }, false);
+        return (FIRST, if file.dirty { 0 } else { FIRST });
     }
     let at = file.grains + place;
-    let (sent, kept) = (state.tree.grains.sent(at, 1)[0], state.tree.grains.kept(at, 1)[0]);
-    (sent, kept, file.cut_back && place >= file.home)
+    (state.tree.grains.sent(at, 1)[0], state.tree.grains.kept(at, 1)[0])
 }
 
 impl Job for Reading {
     fn advance(&mut self, _: &mut State, hand: u32) -> bool {
         let at = &mut self.hands[hand as usize];
-        if at.2 {
-            at.1 += self.bulk_kib;
+        if let Some(next) = at.next.take() {
+            at.first = next;
             return true;
         }
-        match self.list.pop() {
-            Some(file) => *at = (file, 0, true),
-            None => return false,
-        }
+        let Some(file) = self.list.pop() else { return false };
+        (at.file, at.first) = (file, 0);
         true
     }
 
     fn call<'a>(&'a self, state: &'a State, hand: u32, _: &'a mut Name) -> Call<'a> {
-        let (file, first, _) = self.hands[hand as usize];
+        let Place { file, first, .. } = self.hands[hand as usize];
         Call::Read {
             of: state.tree.files[file as usize].node,
             offset: u64::from(first) * 1024,
@@ -228,21 +254,24 @@ impl Job for Reading {
     }
 
     fn answered(&mut self, state: &mut State, hand: u32, answer: Answer<'_>, _: bool) -> Result<(), FilesError> {
-        let (nth, first, _) = self.hands[hand as usize];
-        let bytes = match answer {
-            Answer::Bytes(bytes) => bytes,
+        let Place { file: nth, first, .. } = self.hands[hand as usize];
+        let (bytes, ends) = match answer {
+            Answer::Bytes { bytes, ends } => (bytes, ends),
             other => return Err(unexpected(&format!("reading file {nth} again"), &other)),
         };
         let file = &state.tree.files[nth as usize];
         let (size, cut_back) = (file.size, file.cut_back);
-        for place in first..size.min(first + self.bulk_kib) {
+        let short = short_of(self.bulk_kib, bytes.len()).filter(|_| !ends);
+        let next = first + short.unwrap_or(self.bulk_kib);
+        for place in first..size.min(next) {
             let from = (place - first) as usize * GRAIN;
             let grain = bytes.get(from..).map(|rest| &rest[..rest.len().min(GRAIN)]);
             let grain = grain.filter(|grain| grain.iter().any(|byte| *byte != 0));
             self.judge(state, nth, place, grain);
         }
         let end = u64::from(first) * 1024 + bytes.len() as u64;
-        if end > u64::from(size) * 1024 {
+        let is_too_long = end > u64::from(size) * 1024;
+        if is_too_long {
             self.unequal.insert(nth);
             if self.after == After::Nothing || !cut_back {
                 self.audit.kib_stable += 1;
@@ -251,7 +280,7 @@ impl Job for Reading {
             }
         }
         // One read behind the end shows a file that is too long.
-        self.hands[hand as usize].2 = first + self.bulk_kib <= size;
+        self.hands[hand as usize].next = (next <= size && !is_too_long).then_some(next);
         Ok(())
     }
 }
@@ -262,7 +291,7 @@ impl<C: Client> Users<C> {
         let directories = (0..self.state.tree.directories.len() as u32)
             .map(Item::Directory)
             .collect();
-        let mut names = Names::new(directories, self.hands(), after);
+        let mut names = Names::new(directories, self.hands(), (after, audit));
         self.pipelined(&mut names)?;
         let mut list = Vec::new();
         for item in &names.found {
@@ -279,7 +308,7 @@ impl<C: Client> Users<C> {
                 _ => None,
             })
             .collect();
-        let mut inside = Names::new(list, self.hands(), after);
+        let mut inside = Names::new(list, self.hands(), (after, audit));
         self.pipelined(&mut inside)?;
         for nth in missing {
             let directory = &self.state.tree.directories[nth as usize];
@@ -344,6 +373,12 @@ impl<C: Client> Users<C> {
                 examples.push(format!("file {nth} was removed and is there again"));
             }
         }
+        if stable {
+            // Its name is there, so it is among those that had to be there.
+            audit.names_lost += inside.replaced.len() as u64;
+            let said = |nth: &u32| format!("file {nth} is another one than was made last under its name");
+            examples.extend(inside.replaced.iter().map(said));
+        }
         for item in &inside.gone {
             let (there, open, removed) = match item {
                 Item::File(nth) => {
@@ -371,8 +406,7 @@ impl<C: Client> Users<C> {
     }
 
     fn was_kept(&self, nth: u32, place: u32) -> bool {
-        let (_, kept, may_be_gone) = allowed(&self.state, nth, place);
-        kept != 0 && !may_be_gone
+        allowed(&self.state, nth, place).1 != 0
     }
 
     /// Reads the files.
@@ -420,8 +454,8 @@ impl<C: Client> Users<C> {
     fn nothing_there(&mut self, after: After, audit: &mut Audit) -> Names {
         // Without the directory of the run no file is there under either name.
         self.state.take_renames();
-        let directories = Names::new(Vec::new(), 0, after);
-        let mut inside = Names::new(Vec::new(), 0, after);
+        let directories = Names::new(Vec::new(), 0, (after, audit));
+        let mut inside = Names::new(Vec::new(), 0, (after, audit));
         for (nth, directory) in self.state.tree.directories.iter().enumerate() {
             let nth = nth as u32;
             inside.gone.extend([Item::Directory(nth), Item::Link(nth)]);

@@ -4,7 +4,7 @@
 
 use super::session::{Now, Session};
 use super::state::State;
-use crate::client::{Answer, Entries, Found, Identity, Kept, Listed};
+use crate::client::{Answer, Entries, Found, Identity, Kept, Listed, short_of};
 use crate::error::FilesError;
 use crate::grain::{GRAIN, Wrong};
 use crate::status::Status;
@@ -41,7 +41,12 @@ impl State {
                 }
             }
             _ if session.now == Now::Missing => self.note(|| format!("a name that never was is found ({session:?})")),
-            answer => self.granted(nth, &session, answer)?,
+            answer => {
+                if let Some(kib) = self.granted(nth, &session, answer)? {
+                    self.rest_after(nth, kib);
+                    return Ok(Next::Call);
+                }
+            }
         }
         self.counts.calls += 1;
         if self.next_call(nth) {
@@ -49,6 +54,14 @@ impl State {
         }
         self.end(nth);
         Ok(Next::Done)
+    }
+
+    /// A read or write came short by the server's choice: the same operation goes on with what is left of it.
+    fn rest_after(&mut self, nth: u32, kib: u32) {
+        self.counts.calls += 1;
+        let session = &mut self.sessions[nth as usize];
+        session.repeated = false;
+        (session.first, session.kib) = (session.first + kib, session.kib - kib);
     }
 
     /// The operation is over: its file is free again, unless the next row takes it.
@@ -105,20 +118,27 @@ impl State {
         }
     }
 
-    fn granted(&mut self, nth: u32, session: &Session, answer: Answer<'_>) -> Result<(), FilesError> {
+    /// Gives the KiB that an answer came to, where the call is made again for the rest.
+    fn granted(&mut self, nth: u32, session: &Session, answer: Answer<'_>) -> Result<Option<u32>, FilesError> {
         match (session.now, answer) {
             (Now::Home, Answer::Found(_)) => {}
             (Now::Getattr | Now::Lookup, Answer::Found(found)) => self.found(session, found),
-            (Now::Read, Answer::Bytes(bytes)) => {
+            (Now::Read, Answer::Bytes { bytes, ends }) => {
+                let short = short_of(session.kib, bytes.len()).filter(|_| !ends);
+                let bytes = short.map_or(bytes, |kib| &bytes[..kib as usize * GRAIN]);
                 self.sessions[nth as usize].units += bytes.len() as u64;
                 self.counts.read_bytes += bytes.len() as u64;
-                self.read_bytes(session, bytes);
+                self.read_bytes(session, bytes, short.unwrap_or(session.kib));
+                return Ok(short);
             }
             (Now::Write { stable }, Answer::Written { count, kept, verifier }) => {
+                let short = short_of(session.kib, count as usize);
+                let count = short.map_or(count, |kib| kib * 1024);
                 self.sessions[nth as usize].units += u64::from(count);
                 self.counts.written_bytes += u64::from(count);
                 self.same_server(verifier)?;
-                self.written(session, stable, (count, kept));
+                self.written((session, short.unwrap_or(session.kib)), stable, (count, kept));
+                return Ok(short);
             }
             (Now::Commit, Answer::Committed { verifier }) => {
                 self.same_server(verifier)?;
@@ -147,7 +167,7 @@ impl State {
                 });
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The verifier of a server that did not start anew is always the same.
@@ -178,8 +198,8 @@ impl State {
         }
     }
 
-    fn read_bytes(&mut self, session: &Session, bytes: &[u8]) {
-        let (file, first, kib) = (session.file, session.first, session.kib);
+    fn read_bytes(&mut self, session: &Session, bytes: &[u8], kib: u32) {
+        let (file, first) = (session.file, session.first);
         if bytes.len() != kib as usize * GRAIN {
             self.note(|| format!("file {file}, KiB {first}: {} bytes instead of {kib} KiB", bytes.len()));
             return;
@@ -201,8 +221,8 @@ impl State {
         }
     }
 
-    fn written(&mut self, session: &Session, stable: bool, (count, kept): (u32, Kept)) {
-        let (nth, first, kib) = (session.file, session.first, session.kib);
+    fn written(&mut self, (session, kib): (&Session, u32), stable: bool, (count, kept): (u32, Kept)) {
+        let (nth, first) = (session.file, session.first);
         if count != kib * 1024 {
             self.note(|| format!("file {nth}, KiB {first}: {count} bytes were taken of {kib} KiB"));
         } else if stable && kept != Kept::File {

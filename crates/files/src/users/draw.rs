@@ -244,6 +244,9 @@ impl State {
         let nth_file = self.sessions[nth as usize].file;
         let file = &mut self.tree.files[nth_file as usize];
         (file.size, file.over, file.cut_back, file.dirty) = (file.home, false, true, true);
+        let (from, kib) = (file.grains + file.home, file.room - file.home);
+        // What was stable there may be gone; what is written there from now on is held to again.
+        self.tree.grains.keep_none(from, kib);
         self.tree.changed(nth_file);
         self.sessions[nth as usize].now = Now::Setattr { cut: true };
     }

@@ -66,6 +66,8 @@ impl<C: Client> Users<C> {
     /// Removes everything of this run, also after an error in the middle of something.
     pub(crate) fn remove(&mut self) -> Result<(), FilesError> {
         self.give_up();
+        // Whoever asked for the end wants this done.
+        self.cancel = None;
         // What still had no answer must not be answered in the middle of this.
         self.client.renew()?;
         let tree = &self.state.tree;

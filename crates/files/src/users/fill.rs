@@ -5,7 +5,7 @@
 use super::Users;
 use super::pipeline::Job;
 use super::state::State;
-use crate::client::{Answer, Call, Client, Found, Node};
+use crate::client::{Answer, Call, Client, Found, Node, short_of};
 use crate::error::FilesError;
 use crate::grain::Content;
 use crate::serving::Filled;
@@ -248,8 +248,15 @@ impl Job for Writing {
                 hand.stage = Stage::Create;
             }
             (Stage::Cut, Answer::Done) => {}
-            (Stage::Write, Answer::Written { count, verifier, .. }) if count == hand.kib * 1024 => {
-                self.written_bytes += u64::from(count);
+            (Stage::Write, Answer::Written { count, verifier, .. }) => {
+                // The next write begins behind what was taken.
+                let taken = short_of(hand.kib, count as usize).unwrap_or(hand.kib);
+                if count < taken * 1024 || count > hand.kib * 1024 {
+                    let (what, asked) = (format!("file {}, KiB {}", hand.file, hand.first), hand.kib * 1024);
+                    return Err(FilesError::Taken { what, count, asked });
+                }
+                hand.kib = taken;
+                self.written_bytes += u64::from(taken) * 1024;
                 note_verifier(state, verifier)?;
             }
             (Stage::Commit, Answer::Committed { verifier }) => {

@@ -25,6 +25,8 @@ use crate::serving::{Counts, Point, WrongAnswers};
 use crate::tree::Name;
 use check::Next;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use targets::Nanos;
 use workloads::{Done, Operation, Outcome, Started};
 
@@ -45,6 +47,8 @@ pub(crate) struct Users<C> {
     put_off: PutOff,
     /// The server's limit, KiB.
     bulk_limit_kib: u32,
+    /// Ends what is done outside of phases.
+    cancel: Option<Arc<AtomicBool>>,
 }
 
 /// Since when a server has answered nothing but "later".
@@ -82,7 +86,18 @@ impl<C: Client> Users<C> {
             under_way: 0,
             put_off: PutOff::default(),
             bulk_limit_kib: 64,
+            cancel: None,
         }
+    }
+
+    /// See `Serving::end_by`.
+    pub(crate) fn end_by(&mut self, cancel: &Arc<AtomicBool>) {
+        self.cancel = Some(Arc::clone(cancel));
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        self.cancel.as_ref().is_some_and(set)
     }
 
     /// The server takes at most so much in one call, KiB.

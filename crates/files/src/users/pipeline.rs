@@ -35,13 +35,23 @@ struct Hands {
     calls: u64,
 }
 
+impl Hands {
+    /// What waits to be sent again is not.
+    fn forget_waiting(&mut self) {
+        self.under_way -= (self.again.len() + self.later.len()) as u32;
+        self.again.clear();
+        self.later.clear();
+    }
+}
+
 impl<C: Client> Users<C> {
     /// How many hands a job has.
     pub(super) fn hands(&self) -> u32 {
         HANDS.min(self.client.most_calls())
     }
 
-    /// Does all of a job; gives the number of calls.
+    /// Does all of a job; gives the number of calls. Told to end, it takes nothing new on, waits for what is under way
+    /// and is an error.
     pub(super) fn pipelined(&mut self, job: &mut impl Job) -> Result<u64, FilesError> {
         let count = self.hands();
         let tags = count.max(self.state.config.sessions);
@@ -55,7 +65,11 @@ impl<C: Client> Users<C> {
             calls: 0,
         };
         loop {
-            while let Some(hand) = hands.ready.pop() {
+            let is_cancelled = self.is_cancelled();
+            if is_cancelled {
+                hands.forget_waiting();
+            }
+            while let Some(hand) = hands.ready.pop().filter(|_| !is_cancelled) {
                 if job.advance(&mut self.state, hand) {
                     hands.under_way += 1;
                     hands.again.push(hand);
@@ -67,7 +81,10 @@ impl<C: Client> Users<C> {
                 self.client.send(hand, &call)?;
             }
             if hands.under_way == 0 {
-                return Ok(hands.calls);
+                return match is_cancelled {
+                    true => Err(FilesError::Cancelled),
+                    false => Ok(hands.calls),
+                };
             }
             self.wait_for_hands(job, &mut hands)?;
         }
@@ -105,5 +122,66 @@ impl<C: Client> Users<C> {
             hands.again.push(hand);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Node;
+    use crate::load::Config;
+    use crate::null::{Null, Time};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Calls of which one asks for the end.
+    struct Asking {
+        begun: u32,
+        answered: u32,
+        at: u32,
+        cancel: Arc<AtomicBool>,
+    }
+
+    impl Job for Asking {
+        fn advance(&mut self, _: &mut State, _: u32) -> bool {
+            self.begun += 1;
+            self.begun <= 10_000
+        }
+
+        fn call<'a>(&'a self, _: &'a State, _: u32, _: &'a mut Name) -> Call<'a> {
+            Call::Getattr { of: Node::ROOT }
+        }
+
+        fn answered(&mut self, _: &mut State, _: u32, _: Answer<'_>, _: bool) -> Result<(), FilesError> {
+            self.answered += 1;
+            self.cancel.fetch_or(self.answered == self.at, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nothing_new_is_taken_on_after_the_end_was_asked_for_and_the_files_go() {
+        let mut users = Users::new(Null::new(Time::Real), Config::sfs97(4, 1, 1));
+        let cancel = Arc::default();
+        users.end_by(&cancel);
+        users.make_home().unwrap();
+        users.grow_to(1 << 20, true).unwrap();
+        let mut asking = Asking {
+            begun: 0,
+            answered: 0,
+            at: 500,
+            cancel: Arc::clone(&cancel),
+        };
+        let ended = users.pipelined(&mut asking);
+        assert!(matches!(ended, Err(FilesError::Cancelled)), "{ended:?}");
+        assert_eq!(asking.begun, asking.answered, "what was under way was waited for");
+        assert!((500..500 + 2 * HANDS).contains(&asking.answered), "{}", asking.answered);
+        let grown = users.grow_to(64 << 20, true);
+        assert!(matches!(grown, Err(FilesError::Cancelled)), "{grown:?}");
+        assert!(matches!(users.commit(), Err(FilesError::Cancelled)));
+        let audit = users.audit(crate::serving::After::Nothing);
+        assert!(matches!(audit, Err(FilesError::Cancelled)), "{audit:?}");
+        users.remove().unwrap();
+        assert_eq!(users.client.names(), 0, "nothing of it stays");
     }
 }

@@ -93,6 +93,10 @@ impl<C: Client> Users<C> {
             Answer::Refused(Status::EXISTS) => Err(FilesError::Tree(format!(
                 "the directory {name} is there already: another run left it or works in it\nremove it"
             ))),
+            Answer::Refused(Status::ACCESS) => Err(FilesError::Tree(format!(
+                "this user may not make the directory {name} there\n\
+                 let it write there; export it with `no_root_squash` where root is the user"
+            ))),
             other => Err(unexpected("making the directory of the run", &other)),
         })
     }

@@ -263,12 +263,70 @@ fn each_planted_loss_is_found() {
 }
 
 #[test]
+fn a_name_that_leads_to_the_file_before_is_lost_and_other_handles_are_no_loss() {
+    let (mut users, audit) = cut(|null| null.planted.forgets_replacements = true, usize::MAX);
+    assert!(audit.names_lost > 0 && audit.names_back == 0, "{audit:?}");
+    assert_eq!((audit.kib_lost, audit.handles_survived), (0, Some(true)), "{audit:?}");
+    assert!(audit.examples[0].contains("another one"), "{audit:?}");
+    // What was found is the file from now on.
+    users.client.planted.forgets_replacements = false;
+    assert!(users.audit(After::Nothing).unwrap().is_clean());
+    let (_, audit) = cut(|null| null.planted.forgets_handles = true, usize::MAX);
+    assert!(audit.is_clean() && audit.names > 50, "{audit:?}");
+    assert_eq!(audit.handles_survived, Some(false));
+}
+
+/// A SETATTR is not stable, and takes no promise from what is written with FILE_SYNC behind the new end.
+#[test]
+fn what_is_appended_after_a_file_was_cut_back_is_held_to() {
+    let mix = Mix::new(&[(Class::Write, 60), (Class::Setattr, 40)]).unwrap();
+    let config = Config {
+        work: Work::Mix(mix),
+        stable_pct: 100,
+        append_pct: 100,
+        sizes: Sizes::one(4).unwrap(),
+        accessed_pct: 100,
+        ..sfs97()
+    };
+    for forgets in [false, true] {
+        let mut users = filled(config.clone(), 2048);
+        users.client.planted.forgets_commits = forgets;
+        closed(&mut users, 16, 3).unwrap();
+        let (mut promised, mut of_cut_back) = (0, 0);
+        for file in users
+            .state
+            .tree
+            .files
+            .iter()
+            .filter(|file| file.there && file.size > file.home)
+        {
+            let kept = users
+                .state
+                .tree
+                .grains
+                .kept(file.grains + file.home, file.size - file.home);
+            let kept = kept.iter().filter(|version| **version != 0).count() as u64;
+            promised += kept;
+            of_cut_back += if file.cut_back { kept } else { 0 };
+        }
+        assert!(of_cut_back > 20, "{of_cut_back} KiB are promised after a cut");
+        users.client.cut(usize::MAX);
+        let audit = users.audit(After::Cut).unwrap();
+        match forgets {
+            false => assert!(audit.is_clean(), "{audit:?}"),
+            true => assert!(audit.kib_lost >= promised, "{promised} are gone: {audit:?}"),
+        }
+    }
+}
+
+#[test]
 fn what_is_lost_is_a_part_of_what_was_acknowledged() {
-    let plants: [fn(&mut Null); 4] = [
+    let plants: [fn(&mut Null); 5] = [
         |null| null.planted.forgets_removals = true,
         |null| null.planted.forgets_names = true,
         |null| null.planted.forgets_commits = true,
         |null| null.planted.same_verifier = true,
+        |null| null.planted.forgets_replacements = true,
     ];
     for (nth, plant) in plants.into_iter().enumerate() {
         let (_, audit) = cut(plant, usize::MAX);

@@ -50,6 +50,12 @@ pub(crate) enum Spoiled {
     NoMoreDirectories(u64),
     /// CREATE says that the name is there already; it is not.
     SaysThere,
+    /// READ and WRITE move at most so many bytes in one answer.
+    Short(usize),
+    /// READ says that the file ends with the first so many bytes of each answer.
+    EndsEarly(usize),
+    /// From so many replies on: a byte now and then, and never a whole reply.
+    Trickles(u64),
 }
 
 #[derive(Clone, Default)]
@@ -140,6 +146,10 @@ fn serve(mut stream: TcpStream, inner: &Mutex<Inner>, replies: &AtomicU64) -> st
             heard = true;
             let spoiled = inner.spoiled;
             drop(inner);
+            if matches!(spoiled, Spoiled::Trickles(at) if nth >= at) {
+                stream.write_all(&out[..from])?;
+                return trickle(&mut stream);
+            }
             spoil(spoiled, nth, from, &mut out);
             if ends
                 || matches!(spoiled, Spoiled::Ends(at) if at == nth)
@@ -155,6 +165,15 @@ fn serve(mut stream: TcpStream, inner: &Mutex<Inner>, replies: &AtomicU64) -> st
             got => records.received(got),
         }
     }
+}
+
+/// A reply that takes far longer than any client is patient.
+fn trickle(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(&0x8000_0fa0u32.to_be_bytes())?;
+    (0..3_999).try_for_each(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        stream.write_all(&[0])
+    })
 }
 
 /// Spoils the reply that begins at `from`.
@@ -261,11 +280,15 @@ impl Inner {
     fn write(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) {
         let node = self.node(r);
         let offset = r.u64().unwrap() as usize;
-        let (count, stable) = (r.u32().unwrap(), r.u32().unwrap());
-        let bytes = r.opaque(1 << 21).unwrap();
+        let (_count, stable) = (r.u32().unwrap(), r.u32().unwrap());
+        let mut bytes = r.opaque(1 << 21).unwrap();
+        if let Spoiled::Short(most) = self.spoiled {
+            bytes = &bytes[..bytes.len().min(most)];
+        }
         let data = &mut self.objects[node].data;
         data.resize(data.len().max(offset + bytes.len()), 0);
         data[offset..offset + bytes.len()].copy_from_slice(bytes);
+        let count = bytes.len() as u32;
         w.u32(0).u32(0).u32(0).u32(count).u32(stable).u64(77);
     }
 
@@ -367,12 +390,18 @@ impl Inner {
         let (offset, count) = (r.u64().unwrap() as usize, r.u32().unwrap() as usize);
         let data = &self.objects[node].data;
         let from = offset.min(data.len());
-        let mut bytes = data[from..data.len().min(from + count)].to_vec();
+        let most = match self.spoiled {
+            Spoiled::Short(most) | Spoiled::EndsEarly(most) => count.min(most),
+            _ => count,
+        };
+        let mut bytes = data[from..data.len().min(from + most)].to_vec();
+        let ends = from + bytes.len() >= data.len() || matches!(self.spoiled, Spoiled::EndsEarly(_));
         if matches!(self.spoiled, Spoiled::Damaged(each) if nth.is_multiple_of(each)) && !bytes.is_empty() {
             let at = bytes.len() / 2;
             bytes[at] ^= 1;
         }
-        w.u32(0).u32(0).u32(bytes.len() as u32).u32(0).opaque(&bytes);
+        let count = bytes.len() as u32;
+        w.u32(0).u32(0).u32(count).u32(u32::from(ends)).opaque(&bytes);
     }
 
     fn list(&mut self, r: &mut Reader<'_>, sizes: bool, w: &mut Writer<'_>) {

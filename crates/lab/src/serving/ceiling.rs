@@ -1,4 +1,5 @@
 //! What the generator itself can do: the same work with a client that answers itself, driven as the study drives it.
+//! That client has no sockets and no messages: how near users of a server are to their end, their thread's time says.
 //!
 //! Prevents: the users' processor measured as the server's.
 

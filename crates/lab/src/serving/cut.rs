@@ -102,6 +102,7 @@ impl Served<'_> {
         self.made += 1;
         let config = work::config(serving, self.files, run, seed)?;
         let mut tree = files::Serving::begin(config, Place::Nfs3(self.server.place()?))?;
+        tree.end_by(self.cancel);
         tree.grow_to(serving.data_bytes_most(), true)
             .map_err(|error| self.server.blame(error.into()))?;
         self.stand.sync()?;

@@ -51,6 +51,7 @@ impl Work<'_> {
         let place = place::of(self.stand, self.files, self.serving.sessions, self.server)?;
         let is_removed = self.is_removed();
         let mut tree = Tree::begin(config, place, is_removed)?;
+        tree.end_by(self.around.turn.cancel);
         let (mut done, worked) = self.work(&mut tree, host);
         if is_removed {
             self.around.doing(self.phase, " · removing the files");
@@ -99,6 +100,8 @@ impl Work<'_> {
         let mut done = self.done(points, audit.as_ref());
         let of_generator = ceiling.map(|ceiling| (Measure::FilesCeiling, ceiling));
         done.measures.extend(of_generator);
+        done.measures
+            .extend(done.driven.as_ref().and_then(|driven| rows::busy(&driven.outcome)));
         done.measures.push((Measure::DataBytes, tree.tree().bytes as f64));
         done.full = full.map(|words| match rows::loss(&done.seen) {
             Some(loss) => format!("{words}; {loss}"),

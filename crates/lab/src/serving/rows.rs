@@ -8,6 +8,7 @@ use crate::surroundings::Seen;
 use files::{Counts, Point};
 use ledger::{FileServing, LimitOf, LoadPoint, Measure, Nature, PointMeasure};
 use plan::{Files, Protocol, Serving};
+use workloads::Outcome;
 
 /// What was wrong in the answers of a point, however it ended. A wrong answer, and a listing refused at first, count in
 /// the warm-up too: whoever uses the stack does not know of it.
@@ -75,6 +76,10 @@ fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
         (Measure::FilesRedrawn, counts.redraws),
         (Measure::FilesTriedAgain, counts.later),
         (Measure::FilesListedAgain, counts.listed_again),
+        (Measure::FilesSubstituted, counts.substituted),
+        (Measure::FilesReconnects, counts.reconnects),
+        (Measure::FilesRepeated, counts.repeated),
+        (Measure::FilesTraces, counts.traces),
     ]
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))
@@ -91,10 +96,8 @@ pub(super) fn point(
 ) -> anyhow::Result<LoadPoint> {
     let outcome = &point.outcome;
     let began_ns = outcome.began.saturating_sub(since);
-    let measures = seen
-        .measures
-        .iter()
-        .map(|(measure, value)| PointMeasure::of(*measure, *value));
+    let measures = seen.measures.iter().copied().chain(busy(outcome));
+    let measures = measures.map(|(measure, value)| PointMeasure::of(measure, value));
     Ok(LoadPoint {
         asked_per_s,
         began_ns,
@@ -106,6 +109,12 @@ pub(super) fn point(
         measures: measures.collect(),
         histograms: record::step_histograms(outcome)?,
     })
+}
+
+/// How busy the thread was that speaks for the users: of several points the busiest counts, for at one of them it may
+/// be the limit, and at the others not. `None`: nobody speaks for them.
+pub(super) fn busy(outcome: &Outcome) -> Option<(Measure, f64)> {
+    outcome.busy_share.map(|share| (Measure::GeneratorBusyShare, share))
 }
 
 /// The ramp.
@@ -196,6 +205,48 @@ mod tests {
 
     fn count(seen: &Seen, measure: Measure) -> f64 {
         seen.measures.iter().find(|(known, _)| *known == measure).unwrap().1
+    }
+
+    #[test]
+    fn connections_that_broke_and_work_that_was_another_are_told() {
+        let counts = Counts {
+            substituted: 1,
+            reconnects: 2,
+            repeated: 3,
+            traces: 4,
+            ..counts_of(0)
+        };
+        let points = [0, 1].map(|_| {
+            let mut seen = Seen::default();
+            count_answers(&mut seen, Answers::default(), &counts);
+            seen
+        });
+        let all = together(points.into());
+        let of = |measure| count(&all, measure);
+        assert_eq!(
+            (of(Measure::FilesSubstituted), of(Measure::FilesReconnects)),
+            (2.0, 4.0)
+        );
+        assert_eq!((of(Measure::FilesRepeated), of(Measure::FilesTraces)), (6.0, 8.0));
+    }
+
+    /// The users of a server are one thread, which may be at its end in one point alone.
+    #[test]
+    fn each_point_says_how_busy_its_users_were_and_the_ramp_the_most_of_them() {
+        let (serving, files) = work::tests::serving("sessions = 1\n");
+        let config = work::config(&serving, &files, 1, 2).unwrap();
+        let mut null = files::Serving::begin(config, files::Place::Null).unwrap();
+        null.grow_to(1 << 20, false).unwrap();
+        let mut steps = crate::sql::steps::Steps::default();
+        for share in [0.4, 0.9, 0.2] {
+            let mut ran = null.run(&workloads::Pacing::closed(1, 1_000_000), 1).unwrap();
+            ran.outcome.busy_share = Some(share);
+            let row = point(1.0, 0, 1_000_000, &ran, &Seen::default()).unwrap();
+            assert_eq!(row.get(Measure::GeneratorBusyShare), Some(share));
+            steps.add(ran.outcome);
+        }
+        let whole = steps.into_one().unwrap();
+        assert_eq!(busy(&whole), Some((Measure::GeneratorBusyShare, 0.9)));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use anyhow::Context;
 use files::{Config, Place, Serving};
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A tree of files and its users.
 pub(super) struct Tree {
@@ -55,9 +56,10 @@ impl DerefMut for Tree {
 }
 
 impl Drop for Tree {
-    /// The net under an early return or a panic. It can't report: who can, calls [`Tree::end`] before.
+    /// The net under an early return or a panic. It can't report: who can, calls [`Tree::end`] before. A second panic
+    /// would end the process before anything is undone.
     fn drop(&mut self) {
-        let _ = self.take_away();
+        let _ = catch_unwind(AssertUnwindSafe(|| self.take_away()));
     }
 }
 

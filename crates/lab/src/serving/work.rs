@@ -98,10 +98,10 @@ pub(super) fn words(serving: &Serving) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn serving(phase: &str) -> (Serving, Files) {
+    pub(in crate::serving) fn serving(phase: &str) -> (Serving, Files) {
         let text = format!(
             "[study]\nname = \"f\"\n[[stack]]\nname = \"a\"\nkind = \"directory\"\npath = \"/srv\"\n[files]\n\
              [[phase]]\nname = \"ramp\"\nkind = \"files\"\nload = \"1000/s\"\n{phase}"

@@ -94,6 +94,13 @@ measures! {
     FilesDrainNs, "files.drain_ns", "ns", Amount,
         "time that syncing and coming to rest took after the points of a ramp, each after its own";
     FilesCalls, "files.calls", "calls", Amount, "calls that the operations made";
+    FilesSubstituted, "files.substituted", "operations", Amount,
+        "operations that found no file or name for their purpose and did another one, in whose class they count";
+    FilesReconnects, "files.reconnects", "connections", Amount,
+        "connections to a file server that ended in the middle of the work and were made again";
+    FilesRepeated, "files.repeated", "calls", Amount, "calls that were sent again because their connection had ended";
+    FilesTraces, "files.traces", "calls", Amount,
+        "calls among them that found their change made already, by the call that had no answer";
     FilesCeiling, "files.ceiling_per_s", "operations/s", Level,
         "operations a second of the same work with a client that answers itself: the generator's own ceiling";
     EngineCacheBytes, "engine.cache_bytes", "bytes", Level, "size of the engine's buffer cache";
@@ -290,7 +297,8 @@ measures! {
         "names of files and directories that had to be there after the cuts of a file server, or had to be gone \
          because their REMOVE or RMDIR was acknowledged, each looked up";
     CutsNamesLost, "cuts.names_lost", "names", Amount,
-        "names whose acknowledged CREATE, MKDIR or SYMLINK was lost, and names whose REMOVE or RMDIR was";
+        "names whose acknowledged CREATE, MKDIR or SYMLINK was lost, or that lead to an older file, and names whose \
+         REMOVE or RMDIR was";
     CutsKib, "cuts.kib", "KiB", Amount, "KiB of files that had to be stable after the cuts, each read and checked";
     CutsKibLost, "cuts.kib_lost", "KiB", Amount, "KiB among them that were gone, older or others";
     CutsKibUnstable, "cuts.kib_unstable", "KiB", Amount,

@@ -182,7 +182,14 @@ impl At<'_> {
             let busy = self.measured(Measure::GeneratorBusyShare)?.median;
             let figure = format!("the client's workers busy {} of the time", percent(busy));
             let threshold = format!("busy at most {}", percent(BUSY_SHARE_MAX));
-            return Some(Taken::holds(busy <= BUSY_SHARE_MAX, figure).against(threshold));
+            let taken = Taken::holds(busy <= BUSY_SHARE_MAX, figure).against(threshold);
+            return Some(match self.cell.serving {
+                Some(_) => taken.advising(
+                    "one thread speaks for all users of a file server and may be the limit: ask for fewer calls a \
+                     second, or use a host with faster processors",
+                ),
+                None => taken,
+            });
         };
         // What a ceiling is worth while something else has the memory or the processor's other half, nobody knows.
         let busy = self.measured(Measure::GeneratorBusyShare);
