@@ -62,6 +62,13 @@ impl Ranks {
         self.shared.facts.len() as u32
     }
 
+    /// The first two ranks that are on one host, and its name.
+    pub fn on_one_host(&self) -> Option<(u32, u32, &str)> {
+        let facts = &self.shared.facts;
+        let (first, second) = hosts::on_one_host(facts)?;
+        Some((first, second, facts.get(first as usize)?.host.as_str()))
+    }
+
     /// What each host is, by rank.
     pub(crate) fn rows(&self) -> Vec<HostRow> {
         let row = |(rank, facts): (u32, &HostFacts)| HostRow {
