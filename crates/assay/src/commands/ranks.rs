@@ -150,12 +150,13 @@ pub(crate) fn keep(run_id: &str) -> Result<(), Failure> {
 fn undo(run_id: &str) -> Undone {
     let began = Instant::now();
     loop {
-        let cleaned = stacks::state_dir().and_then(|dir| stacks::clean(&dir, false));
+        // What other runs have left is their user's to look at.
+        let cleaned = stacks::state_dir().and_then(|dir| stacks::clean_run(&dir, run_id));
         let Ok(report) = cleaned else { return Undone::NotAll };
-        let is_live = report.live.iter().any(|live| live.run_id == run_id);
+        let is_live = !report.live.is_empty();
         // The kernel closes the pipes of a killed process before it gives its locks back.
         if !is_live || began.elapsed() > DYING {
-            return all_or_not(!is_live && report.is_clean_of(run_id));
+            return all_or_not(!is_live && report.is_clean());
         }
         std::thread::sleep(LOOK);
     }
