@@ -3,7 +3,8 @@
 //! Takes what they need to open their workers; gives what they did, phase by phase. None: a trial of one instance.
 //! Prevents: a phase of which one instance is missing and that counts all the same.
 
-use crate::instances::member::{LOOK, Member, Silence};
+use crate::instances::end::LOOK;
+use crate::instances::member::{Member, Silence};
 use crate::instances::notices::{Carrier, Ends};
 use crate::instances::ranks::{Clocks, Ranks};
 use crate::instances::settled::Settled;
