@@ -178,7 +178,11 @@ fn a_memory_budget_is_held_against_the_memory_of_rank_0s_host() {
     assert!(status == Status::Valid && !alone.contains(elsewhere), "{alone}");
     let (status, figure, of_both) = said(Some(1e5));
     assert_eq!((status, figure), (Status::Valid, format!("{alone}{elsewhere}")));
-    assert_eq!(of_both - bytes, f64::from(300 << 20), "with the other host's instance");
+    let with_the_other = bytes + f64::from(300 << 20);
+    assert!(
+        (of_both - with_the_other).abs() < 1.0,
+        "{of_both} and not {with_the_other}"
+    );
 }
 
 #[test]
