@@ -135,6 +135,93 @@ fn two_instances_share_the_work_and_each_is_in_the_result() {
     }
 }
 
+/// A stack of one, two and four instances each, with the same work.
+fn beside(dir: &Path) -> String {
+    let dir = dir.display();
+    format!(
+        r#"
+[study]
+name = "one, two, four"
+time_limit = "3h"
+blocks = 4
+seed = 5
+workers = 4
+[luns.data]
+files = {{ count = 2, size = "80MiB", dir = "{dir}" }}
+[[stack]]
+name = "1"
+kind = "diskgroup"
+data = "data"
+[[stack]]
+name = "2"
+kind = "diskgroup"
+data = "data"
+instances = 2
+[[stack]]
+name = "4"
+kind = "diskgroup"
+data = "data"
+instances = 4
+[database]
+cache = "4MiB"
+schemas = 8
+scale = "16MiB"
+redo_size = "8MiB"
+checkpoint = "100ms"
+[[phase]]
+name = "half"
+kind = "random"
+update_pct = 50
+work_unit = 4
+sessions = 8
+time = "400ms"
+"#
+    )
+}
+
+/// What is of a stack is of its own instances, and not of as many as another stack has.
+#[test]
+fn stacks_of_one_two_and_four_instances_stand_in_one_study() {
+    let Some(rig) = Rig::new(&[]) else { return };
+    let before = rig.belongings(&[]);
+    let text = limited(&beside(&rig.work()), "6s");
+    let (study, result) = (rig.study("beside", &text), rig.result("beside"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (trials, phases) = (ledger.trials().expect("trials"), ledger.phases().expect("phases"));
+    let (measures, rows) = (ledger.measures().expect("measures"), ledger.instances().expect("rows"));
+    assert_blocks(phases.len(), 3);
+    for phase in phases {
+        let of = |measure| {
+            let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
+            found.map(|found| found.row.1)
+        };
+        let trial = trials.iter().find(|trial| trial.id == phase.run.trial);
+        let stack = &trial.expect("its trial").stack;
+        assert_eq!(phase.run.status, PhaseStatus::Valid, "{stack}");
+        let own = rows.iter().filter(|row| row.phase == phase.id).map(|row| row.row);
+        let each: Vec<ledger::InstanceRow> = own.collect();
+        let count: u32 = stack.parse().expect("a stack is called as many instances as it has");
+        if count == 1 {
+            assert!(each.is_empty() && of(Measure::Instances).is_none());
+            continue;
+        }
+        assert_eq!(of(Measure::Instances), Some(f64::from(count)));
+        let numbers: Vec<u32> = each.iter().map(|row| row.instance).collect();
+        assert_eq!(numbers, (1..=count).collect::<Vec<_>>(), "{stack}");
+        assert_eq!(each.iter().map(|row| row.sessions).sum::<u32>(), 8, "{stack}");
+        let worked: u64 = each.iter().map(|row| row.operations).sum();
+        assert_eq!(of(Measure::EngineOperations), Some(worked as f64), "{stack}");
+        assert!(each.iter().all(|row| row.operations > 0), "{stack}: {each:?}");
+        assert!(
+            of(Measure::InstancesFairness) > Some(0.0) && of(Measure::InstancesOverlap) > Some(0.0),
+            "{stack}"
+        );
+        assert_eq!(of(Measure::HostsClockBoundNs), None, "one host has one clock");
+    }
+}
+
 /// The process of an instance that this run has started, as soon as it is there.
 fn instance_of(run: &mut Running) -> Pid {
     let start = Instant::now();

@@ -113,6 +113,17 @@ pub enum Cause {
         /// For how long.
         seconds: u32,
     },
+    /// All was done, and a rank still waits for what it started.
+    #[error(
+        "rank {rank} is not done {seconds} s after rank 0\n  look on its host for a process of an instance that a \
+         device keeps (`ps` shows state D; dmesg); the result file is complete"
+    )]
+    NotDone {
+        /// Which one.
+        rank: u32,
+        /// For how long.
+        seconds: u32,
+    },
     /// The process was told to end, as a launcher does when it lost another rank.
     #[error("rank {rank} was told to end\n  look for what ended the other ranks, or who pressed a key")]
     Asked {

@@ -1,11 +1,12 @@
 //! What a host is: the figures that tell whether two hosts are alike.
 //!
-//! Takes what the kernel says and this program's file; gives facts, their bytes, and where hosts differ. Prevents: a
-//! sum over hosts that run another kernel or another build, told as if they were one.
+//! Takes what the kernel says and this program's file; gives facts, their bytes, and where hosts differ or are one.
+//! Prevents: a sum over hosts that run another kernel or another build, and two ranks of one host taken for two hosts.
 
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use thiserror::Error;
@@ -16,6 +17,10 @@ pub const FACTS_MAX: usize = 4096;
 const NAME_MAX: usize = 256;
 /// More processors than this are none.
 const CORES_MAX: u32 = 1 << 20;
+/// Where the kernel says which of its starts this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// Longest word for it: a UUID has 36 characters.
+const BOOT_MAX: usize = 64;
 
 /// What a rank says of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +30,8 @@ pub struct HostFacts {
     pub host: String,
     /// Release of the kernel.
     pub kernel: String,
+    /// Which start of its kernel this is: no two kernels have one in common.
+    pub boot: String,
     /// Processors that are online.
     pub cores: u32,
     /// Processors that the rank may use: a launcher may bind it to a few (`mpirun --bind-to none` does not).
@@ -62,6 +69,7 @@ impl HostFacts {
         Ok(HostFacts {
             host: text(system.nodename()),
             kernel: text(system.release()),
+            boot: std::fs::read_to_string(BOOT_ID)?.trim().to_string(),
             // Where /sys is not there, those that may be used are known all the same.
             cores: count(&online).unwrap_or(usable as u32),
             usable: usable as u32,
@@ -87,10 +95,13 @@ impl HostFacts {
         let facts: HostFacts = serde_json::from_slice(bytes)?;
         // They are printed and compared: no byte of them may act on a terminal.
         let is_name = |name: &str| !name.is_empty() && name.len() <= NAME_MAX && !name.chars().any(char::is_control);
+        let is_uuid_byte = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        let is_boot = (1..=BOOT_MAX).contains(&facts.boot.len()) && facts.boot.bytes().all(is_uuid_byte);
         let is_digest = facts.binary.len() == 64 && facts.binary.bytes().all(|byte| byte.is_ascii_hexdigit());
         match () {
             () if !is_name(&facts.host) => Err(FactsError::Impossible("the name of the host")),
             () if !is_name(&facts.kernel) => Err(FactsError::Impossible("the kernel")),
+            () if !is_boot => Err(FactsError::Impossible("the start of its kernel")),
             () if !(1..=CORES_MAX).contains(&facts.cores) || !(1..=CORES_MAX).contains(&facts.usable) => {
                 Err(FactsError::Impossible("the processors"))
             }
@@ -150,6 +161,16 @@ pub fn differences(facts: &[HostFacts]) -> Vec<(u32, Difference)> {
     (1..).zip(others).flat_map(of).collect()
 }
 
+/// The first two ranks that are on one host: one start of one kernel, under one name. Containers with names of their
+/// own are hosts of their own.
+pub fn on_one_host(facts: &[HostFacts]) -> Option<(u32, u32)> {
+    let mut known = BTreeMap::new();
+    (0..).zip(facts).find_map(|(rank, one)| {
+        let first = known.insert((&one.boot, &one.host), rank)?;
+        Some((first, rank))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +178,10 @@ mod tests {
     #[test]
     fn this_host_says_what_it_is_and_is_understood() {
         let here = HostFacts::here().unwrap();
-        assert!(here.cores > 0 && !here.kernel.is_empty());
+        assert!(
+            here.cores > 0 && !here.kernel.is_empty() && here.boot.len() == 36,
+            "{here:?}"
+        );
         assert_eq!(HostFacts::read(&here.bytes()).unwrap(), here);
     }
 
@@ -183,6 +207,7 @@ mod tests {
         let mut facts = HostFacts {
             host: "one".into(),
             kernel: "6.1.0".into(),
+            boot: "1d4c8e7a-0b1c-4d2e-8f3a-5b6c7d8e9f0a".into(),
             cores: 8,
             usable: 8,
             binary: "0a".repeat(32),
@@ -199,6 +224,9 @@ mod tests {
             changed(|facts| facts.host = String::new()),
             changed(|facts| facts.host = "a\u{1b}[2J".into()),
             changed(|facts| facts.kernel = "k".repeat(257)),
+            changed(|facts| facts.boot = String::new()),
+            changed(|facts| facts.boot = "no start".into()),
+            changed(|facts| facts.boot = "0".repeat(65)),
             changed(|facts| facts.cores = 0),
             changed(|facts| facts.cores = u32::MAX),
             changed(|facts| facts.usable = 0),
@@ -224,5 +252,21 @@ mod tests {
         let expected = [(2, Difference::Kernel), (2, Difference::Binary), (3, Difference::Cores)];
         assert_eq!(found, expected);
         assert_eq!(differences(&[]), []);
+    }
+
+    /// Namespaces and containers have names of their own under one kernel; hosts may have one name under several.
+    #[test]
+    fn two_ranks_of_one_host_are_found_by_its_start_and_its_name() {
+        let first = || changed(|_| {});
+        let (named, started) = (
+            changed(|facts| facts.host = "two".into()),
+            changed(|facts| facts.boot = "0".repeat(36)),
+        );
+        assert_eq!(on_one_host(&[first(), named.clone(), started.clone()]), None);
+        let again = changed(|facts| facts.process = 9);
+        assert_eq!(on_one_host(&[first(), named.clone(), again]), Some((0, 2)));
+        assert_eq!(on_one_host(&[first(), named.clone(), named]), Some((1, 2)));
+        assert_eq!(on_one_host(&[started]), None);
+        assert_eq!(on_one_host(&[]), None);
     }
 }

@@ -118,7 +118,7 @@ impl Host {
             match wire {
                 Ok(wire) => {
                     let _ = to_joined.send(Ok(wire.name()));
-                    let (wire, how) = Post::new(wire, of_thread.clone(), commands, readers).run();
+                    let (wire, how) = Post::new(wire, (of_thread.clone(), patience.done), commands, readers).run();
                     match how {
                         Parted::InOrder => {
                             of_thread.set_stage(Stage::Parting);
@@ -220,7 +220,7 @@ impl Host {
         readings.recv().map_err(|_| parted())?
     }
 
-    /// Waits until all ranks are done, and ends MPI in order.
+    /// Waits until all ranks are done, and ends MPI in order. Rank 0 waits no longer than its patience: then all end.
     pub fn part(mut self) {
         self.is_parted = true;
         // Drops its ends, and so says that no more comes.

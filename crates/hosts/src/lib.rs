@@ -53,7 +53,7 @@ mod window;
 mod wire;
 
 pub use error::{Cause, EXIT_FAILED, EXIT_NOT_UNDONE, HostsError};
-pub use facts::{Difference, FACTS_MAX, FactsError, HostFacts, differences};
+pub use facts::{Difference, FACTS_MAX, FactsError, HostFacts, differences, on_one_host};
 pub use has_mpi::HasMpi;
 pub use host::{Host, Joining};
 pub use keeper::{Keeper, keep};

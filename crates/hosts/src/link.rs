@@ -5,7 +5,7 @@
 //! long for the other side.
 
 use crate::has_mpi::HasMpi;
-use crate::note::MESSAGE_MAX;
+use crate::note::{MESSAGE_MAX, weight};
 use crate::post::Command;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Drop for Outgoing {
 #[derive(Debug)]
 pub struct Incoming {
     pub(crate) messages: Receiver<Vec<u8>>,
-    /// Bytes that came and were not read.
+    /// Weight of the messages that came and were not read.
     pub(crate) unread: Arc<AtomicU64>,
     /// What is left of a message of which a part was read.
     pub(crate) rest: io::Cursor<Vec<u8>>,
@@ -84,7 +84,7 @@ impl Incoming {
     }
 
     fn taken(&self, message: Vec<u8>) -> Vec<u8> {
-        self.unread.fetch_sub(message.len() as u64, Ordering::Relaxed);
+        self.unread.fetch_sub(weight(message.len() as u64), Ordering::Relaxed);
         message
     }
 }

@@ -13,6 +13,8 @@ pub const MESSAGE_MAX: u64 = 64 << 20;
 pub const NOTE_MAX: usize = 4000;
 /// Bytes of a message in one note.
 pub(crate) const PIECE_MAX: usize = NOTE_MAX - 32;
+/// What a message takes beside its bytes while it waits for its reader: its place in the channel and its allocation.
+const PLACE_BYTES: u64 = 64;
 /// The first bytes of every note: what it is, and the version of all of this.
 const MAGIC: [u8; 4] = *b"AsH1";
 
@@ -157,6 +159,11 @@ fn number(from: &mut &[u8]) -> Result<u64, NoteError> {
     let (eight, rest) = from.split_first_chunk().ok_or(NoteError::Length)?;
     *from = rest;
     Ok(u64::from_le_bytes(*eight))
+}
+
+/// What a message counts for while nobody has read it; an empty one too.
+pub(crate) fn weight(length: u64) -> u64 {
+    length + PLACE_BYTES
 }
 
 /// This piece of a message, from 0; an empty message has one.

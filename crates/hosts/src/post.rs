@@ -6,7 +6,7 @@
 
 use crate::board::Board;
 use crate::error::{Cause, HostsError};
-use crate::note::{Assembly, MESSAGE_MAX, NOTE_MAX, Note, NoteError, PIECE_MAX, piece};
+use crate::note::{Assembly, MESSAGE_MAX, NOTE_MAX, Note, NoteError, PIECE_MAX, piece, weight};
 use crate::offset::{Exchange, Reading};
 use crate::wire::Wire;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,8 +32,10 @@ const LONG_NS: u64 = 200_000_000;
 const ANSWER_NS: u64 = 15_000_000_000;
 /// Pieces that are sent before the wire is looked at again.
 const AT_ONCE: usize = 64;
-/// Messages that nobody has read yet may have so many bytes.
-const UNREAD_MAX: u64 = 2 * MESSAGE_MAX;
+/// Messages that nobody has read yet may weigh so much: two of the longest.
+pub(crate) fn unread_max() -> u64 {
+    2 * weight(MESSAGE_MAX)
+}
 
 /// What the rank's other threads want of it.
 #[derive(Debug)]
@@ -97,15 +99,19 @@ pub(crate) struct Post<W> {
     awake_until: u64,
     /// The last answer to a question for the time.
     answer: Option<(u32, u64, Exchange)>,
-    is_parting: bool,
+    /// Since when all is done here.
+    parting: Option<Instant>,
+    /// From then on rank 0 waits so long for the others.
+    done: Duration,
     is_done_said: bool,
 }
 
 impl<W: Wire> Post<W> {
-    /// `readers`: where the messages of each peer go, and the count of bytes that were not read.
+    /// `done`: how long rank 0 waits for the others when all is done. `readers`: where the messages of each peer go,
+    /// and the weight of those that were not read.
     pub(crate) fn new(
         wire: W,
-        board: Arc<Board>,
+        (board, done): (Arc<Board>, Duration),
         commands: Receiver<Command>,
         readers: impl IntoIterator<Item = (u32, Sender<Vec<u8>>, Arc<AtomicU64>)>,
     ) -> Post<W> {
@@ -129,7 +135,8 @@ impl<W: Wire> Post<W> {
             beaten: None,
             awake_until: 0,
             answer: None,
-            is_parting: false,
+            parting: None,
+            done,
             is_done_said: false,
         }
     }
@@ -155,7 +162,7 @@ impl<W: Wire> Post<W> {
                 Ok(Command::ReadClocks(to)) => {
                     let _ = to.send(self.read_clocks());
                 }
-                Ok(Command::Part) => self.is_parting = true,
+                Ok(Command::Part) => self.parting = Some(Instant::now()),
                 Ok(Command::Leave) | Err(RecvTimeoutError::Disconnected) => {
                     self.tell_all(Cause::Failed { rank: self.wire.rank() });
                     return (self.wire, Parted::Left);
@@ -193,16 +200,15 @@ impl<W: Wire> Post<W> {
                 let Some(message) = peer.assembly.take(&piece)? else {
                     return Ok(());
                 };
-                let length = message.len() as u64;
-                let total = peer.unread.fetch_add(length, Ordering::Relaxed) + length;
-                if total > UNREAD_MAX {
-                    let most = UNREAD_MAX;
+                let own = weight(message.len() as u64);
+                let (total, most) = (peer.unread.fetch_add(own, Ordering::Relaxed) + own, unread_max());
+                if total > most {
                     return Err(NoteError::Long { total, most });
                 }
                 // Where nobody reads it any more, nobody misses it.
                 let reader = peer.reader.as_ref();
                 if reader.is_none_or(|reader| reader.send(message).is_err()) {
-                    peer.unread.fetch_sub(length, Ordering::Relaxed);
+                    peer.unread.fetch_sub(own, Ordering::Relaxed);
                 }
             }
             Note::Closed => peer.reader = None,
@@ -308,15 +314,24 @@ impl<W: Wire> Post<W> {
 
     /// Whether all are done: rank 0 says so when it knows of all others.
     fn is_parted(&mut self) -> bool {
-        if !self.is_parting || !self.waiting.is_empty() || self.board.ending().is_some() {
+        let Some(since) = self
+            .parting
+            .filter(|_| self.waiting.is_empty() && self.board.ending().is_none())
+        else {
             return false;
-        }
+        };
         if self.board.rank == 0 {
-            let is_all = self.peers.values().all(|peer| peer.is_done);
-            if is_all {
-                self.send_all(&Note::Done);
+            let late = self.peers.iter().find(|(_, peer)| !peer.is_done);
+            let late = late.map(|(rank, _)| *rank);
+            match late {
+                None => self.send_all(&Note::Done),
+                Some(rank) if since.elapsed() >= self.done => {
+                    let seconds = self.done.as_secs() as u32;
+                    self.board.end(Cause::NotDone { rank, seconds });
+                }
+                Some(_) => {}
             }
-            return is_all;
+            return late.is_none();
         }
         if !self.is_done_said {
             self.is_done_said = true;

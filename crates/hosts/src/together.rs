@@ -1,8 +1,13 @@
 //! Ranks in memory: all that ranks say to each other, without MPI. Nobody but these tests may join ranks without MPI.
 
+use crate::board::Board;
+use crate::note::{Note, Piece, weight};
+use crate::post::{Command, Parted, Post, unread_max};
 use crate::wire::Wire;
-use crate::{HasMpi, Host, HostsError, Joining, Launcher, LauncherKind, Patience, Undone};
+use crate::{Cause, HasMpi, Host, HostsError, Joining, Launcher, LauncherKind, Patience, Undone};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -72,6 +77,7 @@ fn joining(rank: u32, size: u32) -> Joining {
             joining: long,
             silence: long,
             undo: long,
+            done: long,
             parting: long,
         },
         asked: None,
@@ -192,6 +198,63 @@ fn the_launcher_of_another_mpi_is_seen() {
     let words = error.to_string();
     assert!(words.contains("rank 1 of 2") && words.contains("mpirun"), "{words}");
     assert_eq!(error.exit_code(), 3);
+}
+
+/// Rank 0's thread with one peer that is silent but for these notes, given these commands; why all end.
+fn rank_0(notes: &[Note<'_>], commands: Vec<Command>, unread: u64) -> Option<Cause> {
+    let mut wires = in_memory(2).into_iter();
+    let (wire, other) = (wires.next().expect("rank 0"), wires.next().expect("rank 1"));
+    for note in notes {
+        other.send(0, &note.bytes(), &mut || ());
+    }
+    let (board, (to, from)) = (Arc::new(Board::new(0, 2)), channel());
+    let (reader, _messages) = channel();
+    let peer = (1, reader, Arc::new(AtomicU64::new(unread)));
+    let post = Post::new(wire, (board.clone(), Duration::ZERO), from, [peer]);
+    commands.into_iter().for_each(|command| to.send(command).unwrap());
+    drop(to);
+    assert_eq!(post.run().1, Parted::Left);
+    board.ending()
+}
+
+/// Its process may hang on a device for ever, and gives signs of life meanwhile.
+#[test]
+fn rank_0_waits_for_a_rank_that_is_never_done_no_longer_than_it_may() {
+    let late = Some(Cause::NotDone { rank: 1, seconds: 0 });
+    assert_eq!(rank_0(&[Note::Beat], vec![Command::Part], 0), late);
+    assert_eq!(rank_0(&[Note::Beat], Vec::new(), 0), None, "it is not done itself");
+}
+
+#[test]
+fn messages_that_nobody_reads_have_a_bound_though_they_are_empty() {
+    let empty = Note::Piece(Piece {
+        number: 0,
+        total: 0,
+        at: 0,
+        bytes: b"",
+    });
+    let ended = |unread| rank_0(&[empty], Vec::new(), unread);
+    assert_eq!(ended(unread_max() - weight(0)), None);
+    assert_eq!(ended(unread_max()), Some(Cause::Garbled { rank: 1 }));
+}
+
+#[test]
+fn what_was_read_weighs_nothing() {
+    ranks(2, |mut host| {
+        let mut link = host.links().remove(0);
+        if host.rank() == 0 {
+            for _ in 0..3 {
+                assert_eq!(link.from.message().expect("a message"), b"x");
+            }
+            assert_eq!(link.from.unread.load(Ordering::Relaxed), 0);
+        } else {
+            for _ in 0..3 {
+                link.to.write_all(b"x").and_then(|()| link.to.flush()).unwrap();
+            }
+        }
+        drop(link);
+        host.part();
+    });
 }
 
 #[cfg(not(feature = "mpi"))]

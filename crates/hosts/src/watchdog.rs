@@ -43,6 +43,8 @@ pub struct Patience {
     pub silence: Duration,
     /// For the last act.
     pub undo: Duration,
+    /// From when rank 0 is done until all others are: what they started may take its time to end.
+    pub done: Duration,
     /// For `MPI_Finalize`.
     pub parting: Duration,
 }
@@ -53,6 +55,7 @@ impl Default for Patience {
             joining: Duration::from_secs(10),
             silence: Duration::from_secs(5),
             undo: Duration::from_secs(4),
+            done: Duration::from_secs(14),
             parting: Duration::from_secs(10),
         }
     }
@@ -252,6 +255,19 @@ mod tests {
         board.end(Cause::Garbled { rank: 0 });
         board.end(Cause::Asked { rank: 1 });
         assert_eq!(watch.look(&board, Duration::ZERO), Some(Cause::Garbled { rank: 0 }));
+    }
+
+    /// Rank 0 alone looks for that, and knows who it is: the watchdog ends the process.
+    #[test]
+    fn a_rank_that_is_never_done_ends_all_of_them_by_name() {
+        let (board, mut watch) = new(0, 2);
+        let late = Cause::NotDone { rank: 1, seconds: 14 };
+        board.end(late);
+        assert_eq!(watch.look(&board, Duration::ZERO), Some(late));
+        assert!(
+            late.to_string().starts_with("rank 1 is not done 14 s after rank 0"),
+            "{late}"
+        );
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Reached {
     }
 }
 
-/// Ceilings of all workers together, as stored with every run.
+/// Ceilings of one worker; those of all workers of a stack are stored with each of its runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ceiling {
     /// Pages a second.
@@ -55,21 +55,33 @@ pub(crate) struct Ceiling {
 }
 
 impl Ceiling {
-    /// Takes about a third of a second. Workers share alike as many hosts as this one; beyond a host's processors they
-    /// add nothing.
-    pub(crate) fn of(page_bytes: u32, workers: u32, hosts: u32, seed: u64) -> anyhow::Result<Ceiling> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let at_once = f64::from(workers.min(processors.saturating_mul(hosts)));
+    /// Takes about a third of a second.
+    pub(crate) fn of(page_bytes: u32, seed: u64) -> anyhow::Result<Ceiling> {
         let mut found = Cached::new(page_bytes)?;
         let cached = best(|each| found.select(WORK_UNIT, each, seed))?;
         let single = best(|each| found.select(1, each, seed))?;
         let mut engine = found.with_less()?;
         let read = best(|each| select(&mut engine, WORK_UNIT, each, seed, |counters| counters.verified_pages))?;
         Ok(Ceiling {
-            read: read * at_once,
-            cached: cached * at_once,
-            operations: operations(single, cached) * at_once,
+            read,
+            cached,
+            operations: operations(single, cached),
         })
+    }
+
+    /// Of all workers of a stack, which share so many hosts alike; beyond a host's processors they add nothing.
+    pub(crate) fn together(self, workers: u32, hosts: u32) -> Ceiling {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        self.on(processors, workers, hosts)
+    }
+
+    fn on(self, processors: u32, workers: u32, hosts: u32) -> Ceiling {
+        let at_once = f64::from(workers.min(processors.saturating_mul(hosts)));
+        Ceiling {
+            read: self.read * at_once,
+            cached: self.cached * at_once,
+            operations: self.operations * at_once,
+        }
     }
 }
 
@@ -235,11 +247,28 @@ mod tests {
                 "{read:?} {cached:?}"
             );
         }
-        let ceiling = Ceiling::of(8192, 1, 1, 1).unwrap();
+        let ceiling = Ceiling::of(8192, 1).unwrap();
         assert!(
             ceiling.read > 0.0 && ceiling.cached > 0.0 && ceiling.operations > 0.0,
             "{ceiling:?}"
         );
+    }
+
+    /// A stack of two instances in a study of four ranks has the processors of two hosts.
+    #[test]
+    fn workers_reach_what_the_processors_of_their_own_hosts_do() {
+        let one = Ceiling {
+            read: 10.0,
+            cached: 20.0,
+            operations: f64::INFINITY,
+        };
+        let read = |workers, hosts| one.on(4, workers, hosts).read;
+        assert_eq!(
+            (read(2, 1), read(16, 1), read(16, 2), read(16, 4)),
+            (20.0, 40.0, 80.0, 160.0)
+        );
+        let all = one.on(4, 16, 2);
+        assert!(all.cached == 160.0 && all.operations.is_infinite(), "{all:?}");
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::limits::{BLOCKS_MAX, must_be_of_a_study};
 use crate::looked::looked;
 use crate::spent::timeline::Timeline;
 use ledger::{
-    DatabaseRow, FactKey, FactName, FactValue, HostRow, Ledger, LedgerError, Look, PhaseId, PhaseKind, Scope, Stack,
-    Study, TakingTurns, Trial, TrialId, TrialStatus,
+    DatabaseRow, FactKey, FactName, FactValue, HostRow, Ledger, LedgerError, Look, PhaseId, PhaseKind, Role, Scope,
+    Stack, Study, TakingTurns, Trial, TrialId, TrialStatus, Way,
 };
 use rows::{OfTrials, phases};
 use std::cell::{OnceCell, RefCell};
@@ -195,6 +195,14 @@ impl Book {
     /// The value of a fact of a stack.
     pub(crate) fn of_stack(&self, stack: &str, key: impl Into<FactKey>) -> Option<&FactValue> {
         self.fact(&Scope::Stack(stack.into()), key)
+    }
+
+    /// Which way reads or writes of these files of a stack were seen to go, where that is known.
+    pub(crate) fn way(&self, stack: &str, name: FactName, role: Role) -> Option<Way> {
+        match self.of_stack(stack, name.on(role))? {
+            FactValue::Way(way) => Some(*way),
+            _ => None,
+        }
     }
 
     /// A setting of the study, as it was written.

@@ -3,7 +3,7 @@
 //! Prevents: a part of a price left out, an interval turned the wrong way round, and the price of a rate that a model
 //! in slow motion had.
 
-use crate::fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, host, scene};
 use ledger::{Fact, FactName, FactValue, Measure, Scope};
 use report::Style;
 
@@ -73,6 +73,26 @@ fn a_price_has_all_its_parts_and_a_rate_its_interval() {
     for wanted in ["What the stacks cost", "16,402", "one operation a second", "EUR"] {
         assert!(page.contains(wanted), "{wanted}\n{page}");
     }
+}
+
+/// A study of stacks with one, two and four instances has four hosts; each stack is priced with its own.
+#[test]
+fn a_stack_pays_for_the_hosts_of_its_own_instances() {
+    let totals = |hosts: u32| {
+        let mut scene = priced();
+        scene.actors.push(actor("xfs", 0.9));
+        for (actor, instances) in scene.actors.iter_mut().zip([1, 2, 4]) {
+            actor.instances = instances;
+        }
+        scene.facts.retain(|fact| fact.key != FactName::PriceOfLicence.into());
+        scene.hosts = (0..hosts).map(host).collect();
+        let cost = scene.film().analysis().cost.expect("prices");
+        let beside = 400.0 + 1.8;
+        let paid = cost.stacks.iter().map(|stack| (stack.total - beside) / 12_000.0);
+        paid.map(|hosts| (hosts * 1e6).round() / 1e6).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(4), [1.0, 2.0, 4.0]);
+    assert_eq!(totals(0), [1.0, 1.0, 1.0], "processes of one host");
 }
 
 /// An array that keeps a quarter of what it is given holds four times its bytes; LUNs in reserve hold nothing.

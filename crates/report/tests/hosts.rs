@@ -3,20 +3,9 @@
 //!
 //! Prevents: a sum over hosts that is read as one machine's, and a name of a host that acts on a terminal or a page.
 
-use crate::fixture::{Scene, actor, scene};
-use ledger::{HostRow, Measure};
+use crate::fixture::{Scene, actor, fact, host, scene};
+use ledger::{Access, HostRow, Measure};
 use report::{Check, Status, Style, html, json, markdown, schema, terminal};
-
-fn host(rank: u32) -> HostRow {
-    HostRow {
-        rank,
-        host: format!("node-{rank}"),
-        kernel: "6.1.0".into(),
-        cores: 16,
-        usable: 12,
-        binary: "0123456789abcdef".repeat(4),
-    }
-}
 
 /// A stack with one instance and one with two, on these hosts.
 fn on(hosts: Vec<HostRow>) -> Scene {
@@ -34,12 +23,15 @@ fn lines(scene: &Scene, subject: &str) -> Vec<Check> {
 
 /// No host counts the devices of the others: what is opened past the page cache is ranked all the same.
 #[test]
-fn on_several_hosts_raw_luns_and_disk_groups_are_ranked_and_directories_are_not() {
-    let of = |kind: &str| {
+fn on_several_hosts_only_what_goes_past_the_page_cache_is_ranked() {
+    let of = |kind: &str, access: Access, reads_go: Option<&str>| {
         let mut scene = on(vec![host(0), host(1)]);
         scene.extra = vec![(Measure::HostsClockBoundNs, 1e5)];
         for actor in &mut scene.actors {
-            actor.stack.kind = kind.into();
+            (actor.stack.kind, actor.stack.access) = (kind.into(), access);
+            let scope = format!("stack:{}", actor.stack.name);
+            let fact = |way| fact(&scope, "data reads go", way);
+            scene.facts.extend(reads_go.map(fact));
             let name = actor.stack.name.clone();
             for measure in [
                 Measure::NearReadBytes,
@@ -53,7 +45,7 @@ fn on_several_hosts_raw_luns_and_disk_groups_are_ranked_and_directories_are_not(
         scene.film().analysis()
     };
     for kind in ["raw", "diskgroup"] {
-        let analysis = of(kind);
+        let analysis = of(kind, Access::Direct, Some("around"));
         assert_eq!(analysis.comparisons.len(), 2, "{kind}: {:?}", analysis.unranked);
         assert_eq!(
             analysis.phases[0].cells[0].provenance.reads.origin,
@@ -64,8 +56,21 @@ fn on_several_hosts_raw_luns_and_disk_groups_are_ranked_and_directories_are_not(
         assert!(found.figure.contains("not counted (several hosts)"), "{}", found.figure);
         assert_eq!(found.status, Status::Note);
     }
-    let directory = of("directory");
-    assert!(directory.comparisons.is_empty() && !directory.unranked.is_empty());
+    let in_doubt = [
+        of("directory", Access::Direct, None),
+        of("raw", Access::Buffered, None),
+        of("raw", Access::Direct, Some("through")),
+    ];
+    for analysis in in_doubt {
+        assert!(analysis.comparisons.is_empty() && !analysis.unranked.is_empty());
+        let origin = analysis.phases[0].cells[0].provenance.reads.origin;
+        assert_eq!(origin, report::Origin::Unknown);
+        let mut lines = analysis.checks.iter().filter(|check| check.subject == "provenance");
+        assert!(
+            lines.all(|line| line.status == Status::Suspect),
+            "a cache may have served it"
+        );
+    }
 }
 
 #[test]
@@ -149,6 +154,35 @@ fn clocks_that_nobody_knows_to_a_millisecond_are_suspect() {
     assert!(figure.ends_with("2.50 ms"), "{figure}");
     let unknown = lines(&on(vec![host(0), host(1)]), "clocks of hosts");
     assert!(unknown.is_empty(), "what was not measured is not said: {unknown:?}");
+}
+
+/// The budget is that of one host; what a stack took of memory is that of all.
+#[test]
+fn a_memory_budget_is_held_against_the_memory_of_rank_0s_host() {
+    let said = |bound_ns: Option<f64>| {
+        let mut scene = on(vec![host(0), host(1)]);
+        let bound = |ns| ("two".into(), Measure::HostsClockBoundNs, ns);
+        scene.extra_of = bound_ns.map(bound).into_iter().collect();
+        let analysis = scene.film().analysis();
+        let is_it = |check: &&Check| check.subject == "memory budget" && check.stack.as_deref() == Some("two");
+        let line = analysis.checks.iter().find(is_it).expect("a line").clone();
+        let cell = analysis.phases[0].cells.iter().find(|cell| cell.stack == "two");
+        (
+            line.status,
+            line.figure,
+            cell.unwrap().memory_bytes_peak.unwrap().median,
+        )
+    };
+    let elsewhere = " on rank 0's host; memory of the other hosts is not bounded";
+    let (status, alone, bytes) = said(None);
+    assert!(status == Status::Valid && !alone.contains(elsewhere), "{alone}");
+    let (status, figure, of_both) = said(Some(1e5));
+    assert_eq!((status, figure), (Status::Valid, format!("{alone}{elsewhere}")));
+    let with_the_other = bytes + f64::from(300 << 20);
+    assert!(
+        (of_both - with_the_other).abs() < 1.0,
+        "{of_both} and not {with_the_other}"
+    );
 }
 
 #[test]

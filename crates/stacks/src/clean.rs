@@ -74,14 +74,6 @@ impl CleanReport {
         self.unreadable.is_empty() && self.orphaned.is_empty() && self.runs.iter().all(|r| r.failed.is_empty())
     }
 
-    /// Nothing is left to undo of one run.
-    pub fn is_clean_of(&self, run_id: &str) -> bool {
-        let is_it = |run: &str| run == run_id;
-        let orphaned = self.orphaned.iter().any(|one| is_it(&one.run.run_id));
-        let mut runs = self.runs.iter().filter(|run| is_it(&run.run_id));
-        self.unreadable.is_empty() && !orphaned && runs.all(|run| run.failed.is_empty())
-    }
-
     /// Takes in a run whose journal somebody holds: itself, or a tool that outlived it.
     fn in_use(&mut self, run: Leftover, is_alive: bool) {
         if is_alive {
@@ -156,16 +148,37 @@ pub fn clean(state_dir: &Path, dry_run: bool) -> Result<CleanReport, StackError>
     clean_within(state_dir, dry_run, PATIENCE)
 }
 
+/// Undoes what this dead run left, and nothing of any other run.
+pub fn clean_run(state_dir: &Path, run_id: &str) -> Result<CleanReport, StackError> {
+    let name = format!("{run_id}{ENDING}");
+    clean_those(state_dir, false, PATIENCE, |journal| {
+        journal.file_name() == Some(name.as_ref())
+    })
+}
+
 /// `patience`: how long it waits for tools of a dead run.
 fn clean_within(state_dir: &Path, dry_run: bool, patience: Duration) -> Result<CleanReport, StackError> {
+    let report = clean_those(state_dir, dry_run, patience, |_| true)?;
+    if !dry_run {
+        remove_unborn(state_dir)?;
+    }
+    Ok(report)
+}
+
+fn clean_those(
+    state_dir: &Path,
+    dry_run: bool,
+    patience: Duration,
+    is_it: impl Fn(&Path) -> bool,
+) -> Result<CleanReport, StackError> {
     let mut report = CleanReport::default();
-    for journal in journals(state_dir, ENDING)? {
+    for journal in journals(state_dir, ENDING)?
+        .into_iter()
+        .filter(|journal| is_it(journal))
+    {
         if let Err(e) = clean_one(&journal, dry_run, patience, &mut report) {
             report.unreadable.push(e.to_string());
         }
-    }
-    if !dry_run {
-        remove_unborn(state_dir)?;
     }
     Ok(report)
 }
@@ -328,6 +341,39 @@ mod tests {
         assert!(!is_left(&state, "r"));
         // A name that no directory can hold: nobody can look.
         assert!(is_left(&state, &"r".repeat(300)));
+    }
+
+    /// A keeper may be that of one study while another one of the same user was killed, and its stack is looked at.
+    #[test]
+    fn to_clean_one_run_leaves_the_remains_of_all_others() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = dir.path().canonicalize().expect("its path").join("state");
+        std::fs::DirBuilder::new().mode(0o700).create(&state).expect("made");
+        let journal = |run: &str| {
+            let begin = format!(r#"{{"begin":{{"version":1,"run_id":"{run}","pid":{NOBODY},"started":1,"boot":""}}}}"#);
+            let path = state.join(format!("{run}.journal"));
+            let mut options = std::fs::OpenOptions::new();
+            let file = options.create_new(true).append(true).mode(0o600).open(&path);
+            std::io::Write::write_all(&mut file.expect("a journal"), format!("{begin}\n").as_bytes()).expect("written");
+            path
+        };
+        let (own, other) = (journal("own"), journal("own-2"));
+        std::fs::write(state.join("broken.journal"), "nonsense").expect("written");
+        let found = clean_run(&state, "own").expect("cleaned");
+        let cleaned: Vec<&str> = found.runs.iter().map(|run| run.run_id.as_str()).collect();
+        assert!(found.is_clean() && cleaned == ["own"], "{found:?}");
+        assert!(!own.exists() && other.exists());
+        let found = clean_run(&state, "own").expect("nothing is left");
+        assert!(found.is_clean() && found.runs.is_empty(), "{found:?}");
+        assert!(
+            !clean_run(&state, "broken").expect("looked at").is_clean(),
+            "it cannot be read"
+        );
+        let found = clean(&state, false).expect("cleaned");
+        assert!(
+            !found.is_clean() && found.runs.len() == 1 && !other.exists(),
+            "{found:?}"
+        );
     }
 
     /// A journal is made without a name, and `/proc` never shows the one that it gets.

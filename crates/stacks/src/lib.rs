@@ -29,7 +29,7 @@ mod zfs;
 
 pub use build::{build, loaded, teardown};
 pub use built::Built;
-pub use clean::{CleanReport, CleanedRun, Leftover, Orphaned, clean, is_left, leftovers};
+pub use clean::{CleanReport, CleanedRun, Leftover, Orphaned, clean, clean_run, is_left, leftovers};
 pub use device::pool_name;
 pub use error::StackError;
 pub use forced_down::force_down;

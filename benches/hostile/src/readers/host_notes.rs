@@ -18,6 +18,7 @@ const WORDS: &[&str] = &[
     "kernel",
     "cores",
     "binary",
+    "boot",
     "process",
     "-1",
     "4294967296",

@@ -6,7 +6,7 @@
 use super::runs::{is_left, run_id};
 use crate::exit::Failure;
 use crate::printed::say;
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use hosts::{Cause, HasMpi, Host, HostsError, Joining, Keeper, Launcher, Patience, Undone};
 use lab::{Ranks, signals};
 use plan::{Study, Via};
@@ -90,11 +90,12 @@ pub(crate) fn must_be_alone() -> Result<(), Failure> {
     }
 }
 
-/// Whether the study asks for as many hosts as there are ranks.
+/// Whether the study asks for as many hosts as there are ranks, and each rank is on another host.
 pub(crate) fn must_fit(study: &Study, together: Option<&Together>) -> anyhow::Result<()> {
     let on_hosts = study.instances.is_some_and(|all| all.via == Via::Mpi);
     let most = study.stacks.iter().map(|stack| stack.instances).max().unwrap_or(1);
-    let start = format!("start it as `mpirun -n {most} --bind-to none assay run STUDY`");
+    let named = if most > 2 { "A,B,..." } else { "A,B" };
+    let start = format!("start it as `mpirun -n {most} --host {named} --bind-to none assay run STUDY`");
     let Some(together) = together else {
         ensure!(
             !on_hosts || most < 2,
@@ -113,6 +114,12 @@ pub(crate) fn must_fit(study: &Study, together: Option<&Together>) -> anyhow::Re
         count == most,
         "the launcher started {count} ranks, and a stack of this study has at most {most} instances\n  {start}"
     );
+    if let Some((first, second, host)) = together.ranks.on_one_host() {
+        bail!(
+            "ranks {first} and {second} are both on host {host}, and each instance of this study needs a host of its \
+             own (via = \"mpi\")\n  {start}, or write via = \"processes\" in [instances]"
+        );
+    }
     Ok(())
 }
 
@@ -143,12 +150,13 @@ pub(crate) fn keep(run_id: &str) -> Result<(), Failure> {
 fn undo(run_id: &str) -> Undone {
     let began = Instant::now();
     loop {
-        let cleaned = stacks::state_dir().and_then(|dir| stacks::clean(&dir, false));
+        // What other runs have left is their user's to look at.
+        let cleaned = stacks::state_dir().and_then(|dir| stacks::clean_run(&dir, run_id));
         let Ok(report) = cleaned else { return Undone::NotAll };
-        let is_live = report.live.iter().any(|live| live.run_id == run_id);
+        let is_live = !report.live.is_empty();
         // The kernel closes the pipes of a killed process before it gives its locks back.
         if !is_live || began.elapsed() > DYING {
-            return all_or_not(!is_live && report.is_clean_of(run_id));
+            return all_or_not(!is_live && report.is_clean());
         }
         std::thread::sleep(LOOK);
     }

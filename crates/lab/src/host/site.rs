@@ -207,8 +207,7 @@ impl<'a> HostSite<'a> {
             return Ok(());
         }
         let page_bytes = u32::try_from(self.study.database.page.0)?;
-        let hosts = self.ranks.as_ref().map_or(1, Ranks::count);
-        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, hosts, self.study.root_seed())?;
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.root_seed())?;
         Ok(())
     }
 

@@ -294,7 +294,11 @@ impl<'a> Trial<'a> {
 
     pub(crate) fn around(&self) -> Around<'_> {
         let mut fixed = book::fixed(self.sizes);
-        let ceiling = self.site.prepared.ceiling;
+        let hosts = match self.site.ranks {
+            Some(_) => self.stands[0].stack.instances,
+            None => 1,
+        };
+        let ceiling = self.site.prepared.ceiling.together(self.site.study.workers, hosts);
         fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
         fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
         if ceiling.operations.is_finite() {

@@ -3,6 +3,7 @@
 //! Takes orders, gives answers, each to its order. Prevents: a run that waits for ever for a process which was stopped,
 //! an answer to an older order taken for that of the newest, and a process that outlives its trial.
 
+use crate::instances::end::{self, GRACE, KILLED, LOOK};
 use crate::instances::error::InstanceError;
 use crate::instances::lines::{self, LineError};
 use crate::instances::notices::{Carrier, Ends, Places};
@@ -17,23 +18,17 @@ use hosts::Offset;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often whoever waits looks whether it should.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// A process that says nothing for so long is lost: it gives a sign of life each second.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Between two looks no more than this counts as silence: where this process stood still itself, it heard nobody.
 const STRIDE: Duration = Duration::from_millis(500);
-/// A process whose orders have ended has so long to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
-/// One that was killed goes when its last request to a device has ended; longer is not waited for.
-const KILLED: Duration = Duration::from_secs(10);
 /// Last words are kept to so many bytes.
 const WORDS_MAX: usize = 4096;
 /// Answers that nobody has taken yet: one to each order, and one is under way. Whoever sends more is not read, and
@@ -419,12 +414,7 @@ impl Member {
     fn end(&mut self, grace: Duration) -> Option<String> {
         self.let_go();
         let ended = match &mut self.process {
-            Process::Here(child) => ended(child, grace)
-                .or_else(|| {
-                    let _ = child.kill();
-                    ended(child, KILLED)
-                })?
-                .to_string(),
+            Process::Here(child) => end::end(child, grace, KILLED)?.to_string(),
             // Its host ends it as it would be ended here.
             Process::There(remote) => remote.ended(GRACE + KILLED)?.to_string(),
         };
@@ -446,20 +436,6 @@ impl Member {
             carrier.ended();
         }
         Some(ended)
-    }
-}
-
-/// How it ended, if it does so in this time.
-fn ended(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
-    let began = Instant::now();
-    loop {
-        if let Ok(Some(ended)) = child.try_wait() {
-            return Some(ended);
-        }
-        if began.elapsed() >= patience {
-            return None;
-        }
-        std::thread::sleep(LOOK);
     }
 }
 

@@ -3,6 +3,7 @@
 //! The run's own process is instance 1. It makes the database, keeps its own workers, and gives the others to processes
 //! that it starts, here or on other hosts. All phases begin at a moment that all were told.
 
+mod end;
 mod error;
 pub(crate) mod heard;
 mod letters;

@@ -3,7 +3,8 @@
 //! Takes what they need to open their workers; gives what they did, phase by phase. None: a trial of one instance.
 //! Prevents: a phase of which one instance is missing and that counts all the same.
 
-use crate::instances::member::{LOOK, Member, Silence};
+use crate::instances::end::LOOK;
+use crate::instances::member::{Member, Silence};
 use crate::instances::notices::{Carrier, Ends};
 use crate::instances::ranks::{Clocks, Ranks};
 use crate::instances::settled::Settled;
@@ -86,11 +87,12 @@ impl Others {
         Ok(others)
     }
 
-    /// Where `workers` are, those of all instances.
+    /// Where `workers` are, those of all instances. A stack may have fewer instances than there are ranks.
     pub(crate) fn spread(&self, workers: u32) -> Spread {
+        let instances = self.members.len() as u32 + 1;
         Spread {
             workers,
-            hosts: self.ranks.as_ref().map_or(1, Ranks::count),
+            hosts: self.ranks.as_ref().map_or(1, |_| instances),
         }
     }
 
@@ -103,7 +105,7 @@ impl Others {
     /// After it: how well their clocks were known in it, in nanoseconds. `None`: all instances are on this host.
     pub(crate) fn clock_bound_ns(&self) -> anyhow::Result<Option<u64>> {
         match (&self.ranks, &self.clocks) {
-            (Some(ranks), Some(clocks)) => clocks.bound_ns(ranks).map(Some),
+            (Some(ranks), Some(clocks)) => clocks.bound_ns(ranks, self.members.len()).map(Some),
             _ => Ok(None),
         }
     }

@@ -4,26 +4,26 @@
 //! Takes messages of the run until they end. It builds nothing, so it has nothing to undo. Prevents: a process that
 //! works on when nobody orders anything any more.
 
+use crate::instances::end::{self, GRACE, KILLED, LOOK, Mortal};
 use crate::instances::letters::{self, Down, Outbox, Up};
 use crate::instances::notices::{Ends, Places};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use hosts::Host;
 use std::io::{PipeReader, PipeWriter, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Between two looks at a process.
-const LOOK: Duration = Duration::from_millis(20);
-/// A process whose orders have ended has so long to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+/// What is said of a process that a device keeps.
+const KEPT: &str = "the process of an instance does not end, though it was killed: a device keeps it\n  look for it \
+                    (`ps` shows state D; dmesg), and use its LUNs for nothing else before it is gone";
 
 /// Serves until the run has no more orders.
 ///
 /// # Errors
-/// A message that means nothing.
+/// A message that means nothing; a process that does not end.
 pub fn serve(host: &mut Host) -> anyhow::Result<()> {
     let mut links = host.links();
     let link = links.pop().context("a way to the host of the run")?;
@@ -36,7 +36,7 @@ pub fn serve(host: &mut Host) -> anyhow::Result<()> {
         match kind {
             Down::Begin => {
                 // The run does not begin another before it has heard that the last one ended.
-                drop(process.take());
+                process.take().map_or(Ok(()), Process::end)?;
                 process = match Process::start(sandbox_instance(), bytes == [1], &to) {
                     Ok(started) => Some(started),
                     Err(error) => {
@@ -59,7 +59,7 @@ pub fn serve(host: &mut Host) -> anyhow::Result<()> {
             }
         }
     }
-    Ok(())
+    process.map_or(Ok(()), Process::end)
 }
 
 fn sandbox_instance() -> Command {
@@ -78,7 +78,8 @@ struct Process {
     held: Held,
     /// Dropped or told: the process's orders have ended.
     end: Option<Sender<()>>,
-    waiting: Option<JoinHandle<()>>,
+    /// Says in bounded time whether it has ended, and says it again when one that had not is gone.
+    gone: Option<Receiver<bool>>,
 }
 
 impl Process {
@@ -103,19 +104,28 @@ impl Process {
         let notices = notices.map(hand_on);
         let (end, ends) = channel();
         let (to, also_held) = (to.clone(), held.clone());
-        let waiting = std::thread::spawn(move || {
-            let how = ended(child, &ends);
+        let (tell, gone) = channel();
+        std::thread::spawn(move || {
+            let mut how = ended(&mut child, &ends, (GRACE, KILLED));
             // Whoever reads from it would wait for these ends too.
             release(&also_held);
+            if how.is_none() {
+                let _ = to.send(Up::Words, KEPT.as_bytes());
+                let _ = tell.send(false);
+                // Its streams do not end before it, and until then this host is not free for another.
+                how = end::end(&mut child, Duration::MAX, KILLED);
+            }
             listening.into_iter().for_each(|thread| drop(thread.join()));
+            let how = how.map_or_else(String::new, |status| status.to_string());
             let _ = to.send(Up::Ended, how.as_bytes());
+            let _ = tell.send(true);
         });
         Ok(Process {
             orders,
             notices,
             held,
             end: Some(end),
-            waiting: Some(waiting),
+            gone: Some(gone),
         })
     }
 
@@ -137,6 +147,20 @@ impl Process {
         }
     }
 
+    /// It ends, or does not: then this host must not go on as if it were free.
+    fn end(mut self) -> anyhow::Result<()> {
+        ensure!(self.is_gone(), KEPT);
+        Ok(())
+    }
+
+    /// Whether it ends, in bounded time.
+    fn is_gone(&mut self) -> bool {
+        self.let_go();
+        let Some(gone) = self.gone.take() else { return true };
+        let is_gone = gone.recv().unwrap_or(false);
+        gone.try_iter().last().unwrap_or(is_gone)
+    }
+
     /// It gets no more orders.
     fn let_go(&mut self) {
         (self.orders, self.notices, self.end) = (None, None, None);
@@ -145,10 +169,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.let_go();
-        if let Some(waiting) = self.waiting.take() {
-            let _ = waiting.join();
-        }
+        self.is_gone();
     }
 }
 
@@ -187,27 +208,54 @@ fn hand_on(mut to: PipeWriter) -> Sender<Vec<u8>> {
     notices
 }
 
-/// Waits for its end. Once its orders have ended it is killed after a while. How it ended, in words.
-fn ended(mut child: Child, end: &Receiver<()>) -> String {
-    let mut since: Option<Instant> = None;
+/// How it ended: by itself, or when its orders have ended. `patience`: for its end then, and for that of a killed one.
+fn ended(process: &mut impl Mortal, end: &Receiver<()>, patience: (Duration, Duration)) -> Option<ExitStatus> {
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.to_string(),
-            Ok(None) => {}
-            Err(error) => return format!("nobody knows how: {error}"),
+        if let Some(status) = process.ended() {
+            return Some(status);
         }
-        match since {
-            None => {
-                if let Ok(()) | Err(RecvTimeoutError::Disconnected) = end.recv_timeout(LOOK) {
-                    since = Some(Instant::now());
-                }
-            }
-            Some(since) => {
-                if since.elapsed() > GRACE {
-                    let _ = child.kill();
-                }
-                std::thread::sleep(LOOK);
-            }
+        if let Ok(()) | Err(RecvTimeoutError::Disconnected) = end.recv_timeout(LOOK) {
+            return end::end(process, patience.0, patience.1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instances::end::tests::Played;
+
+    /// A host whose process a device keeps says so, and does not hang with it.
+    #[test]
+    fn a_process_that_a_device_keeps_is_not_waited_for() {
+        let (orders, end) = channel();
+        drop(orders);
+        let of = |is_kept| {
+            let mut process = Played {
+                is_killed: false,
+                is_kept,
+            };
+            let how = ended(&mut process, &end, (Duration::ZERO, LOOK));
+            (how.is_some(), process.is_killed)
+        };
+        assert_eq!((of(true), of(false)), ((false, true), (true, true)));
+        let process = |said: &[bool]| {
+            let (tell, gone) = channel();
+            said.iter().for_each(|is_gone| tell.send(*is_gone).unwrap());
+            Process {
+                orders: None,
+                notices: None,
+                held: Held::default(),
+                end: None,
+                gone: Some(gone),
+            }
+        };
+        assert!(process(&[true]).end().is_ok());
+        assert!(process(&[false, true]).end().is_ok(), "the device let it go later");
+        let error = process(&[false]).end().unwrap_err().to_string();
+        assert!(
+            error.contains("does not end") && error.contains("\n  look for it"),
+            "{error}"
+        );
     }
 }

@@ -62,6 +62,13 @@ impl Ranks {
         self.shared.facts.len() as u32
     }
 
+    /// The first two ranks that are on one host, and its name.
+    pub fn on_one_host(&self) -> Option<(u32, u32, &str)> {
+        let facts = &self.shared.facts;
+        let (first, second) = hosts::on_one_host(facts)?;
+        Some((first, second, facts.get(first as usize)?.host.as_str()))
+    }
+
     /// What each host is, by rank.
     pub(crate) fn rows(&self) -> Vec<HostRow> {
         let row = |(rank, facts): (u32, &HostFacts)| HostRow {
@@ -152,11 +159,16 @@ impl Clocks {
     }
 
     /// How far from the truth a time of another host may be that was brought to this clock by the first reading, in
-    /// nanoseconds: the bound over the whole phase, and how far its middle is from that reading.
-    pub(super) fn bound_ns(&self, ranks: &Ranks) -> anyhow::Result<u64> {
-        let after = ranks.read_clocks()?;
-        ensure!(after.len() == self.before.len(), "a host's clock was not read");
-        let both = self.before.iter().zip(&after);
+    /// nanoseconds: the bound over the whole phase, and how far its middle is from that reading. Of the hosts of so
+    /// many `others`: no instance is on the hosts behind them.
+    pub(super) fn bound_ns(&self, ranks: &Ranks, others: usize) -> anyhow::Result<u64> {
+        self.bound_until(&ranks.read_clocks()?, others)
+    }
+
+    fn bound_until(&self, after: &[Reading], others: usize) -> anyhow::Result<u64> {
+        let are_read = after.len() == self.before.len() && after.len() >= others;
+        ensure!(are_read, "a host's clock was not read");
+        let both = self.before.iter().zip(after).take(others);
         Ok(both.map(|(before, after)| bound(before, after)).max().unwrap_or(0))
     }
 }
@@ -187,5 +199,19 @@ mod tests {
         let furthest = after.offset.offset_ns + 30 - before.offset.offset_ns;
         assert!(bound(&before, &after) as i64 >= furthest);
         assert!(bound(&before, &after) as i64 <= furthest + 1);
+    }
+
+    /// A study of stacks with two and with four instances has four ranks: the clock of rank 3 is none of the first's.
+    #[test]
+    fn the_clocks_of_hosts_without_an_instance_do_not_count() {
+        let clocks = Clocks {
+            before: vec![reading(0, 20), reading(0, 30), reading(0, 9_000)],
+        };
+        let after = [reading(0, 20), reading(5, 30), reading(0, 9_000)];
+        let of = |others| clocks.bound_until(&after, others).unwrap();
+        assert_eq!(of(1), 20);
+        assert!((30..9_000).contains(&of(2)), "{}", of(2));
+        assert_eq!(of(3), 9_000);
+        assert!(clocks.bound_until(&after[..2], 1).is_err() && clocks.bound_until(&after, 4).is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! Takes orders as bytes, gives answers and last words as bytes, and how the process ended. Prevents: an instance that
 //! is told another thing, or heard in another way, because it is far away.
 
+use crate::instances::end::{GRACE, KILLED, LOOK};
 use crate::instances::error::InstanceError;
 use crate::instances::letters::{self, Down, Orders, Pieces, Up, Way};
 use crate::instances::notices::{Ends, Places};
@@ -15,10 +16,6 @@ use std::time::{Duration, Instant};
 
 /// The other host has so long to start a process.
 const START: Duration = Duration::from_secs(15);
-/// From the end of its orders until its host says that a process has ended: 2 s by itself, and 10 s when it was killed.
-const PATIENCE: Duration = Duration::from_secs(12);
-/// How often whoever waits looks whether it should.
-const LOOK: Duration = Duration::from_millis(20);
 /// Messages that wait for their reader.
 const UNREAD_MESSAGES: usize = 16;
 
@@ -158,7 +155,11 @@ fn begun(
 /// Ends a process that did not begin as it should. Whether its host says in time that it has ended.
 fn ends_there(ranks: &Ranks, way: &Way, from: &mut Incoming) -> bool {
     way.end();
-    is_told(PATIENCE, || ranks.are_over(), |patience| from.message_within(patience))
+    is_told(
+        GRACE + KILLED,
+        || ranks.are_over(),
+        |patience| from.message_within(patience),
+    )
 }
 
 /// Whether the end of a process is among the messages that come in this time.

@@ -68,12 +68,12 @@ pub(crate) fn told(
     let (cpu, memory) = (other(|row| row.cpu_ns), other(|row| row.memory_bytes_peak));
     // The own peak is not added: this process is sampled.
     let knows_memory = after.iter().skip(1).all(|settled| settled.memory_bytes.is_some());
-    // Where a group keeps the budget, it counts all processes of this host.
+    // Where a group keeps the budget, it counts all processes of this host. Memory of other hosts is in no budget.
     let is_kept = |(measure, kept): &(Measure, f64)| *measure == Measure::MemoryBudgetEnforced && *kept > 0.0;
-    let kept = clock_bound_ns.is_none() && seen.measures.iter().any(is_kept);
+    let is_whole = clock_bound_ns.is_some() || seen.measures.iter().any(is_kept);
     if !knows_memory {
         let is_unknown =
-            |of: Measure| of == Measure::MemoryOwnBytesPeak || of == Measure::MemoryTotalBytesPeak && !kept;
+            |of: Measure| of == Measure::MemoryOwnBytesPeak || of == Measure::MemoryTotalBytesPeak && !is_whole;
         seen.measures.retain(|(measure, _)| !is_unknown(*measure));
         seen.notes.push(MEMORY_UNKNOWN.to_string());
     }
@@ -81,7 +81,7 @@ pub(crate) fn told(
         match measure {
             Measure::CpuOwnNs => *value += cpu,
             Measure::MemoryOwnBytesPeak => *value += memory,
-            Measure::MemoryTotalBytesPeak if !kept => *value += memory,
+            Measure::MemoryTotalBytesPeak if !is_whole => *value += memory,
             _ => {}
         }
     }
@@ -201,6 +201,85 @@ mod tests {
             (of_one.iter().any(is_left), of_all.iter().all(is_left))
         };
         assert_eq!((left(Some(7)), left(None)), ((false, true), (true, true)));
+    }
+
+    /// What the processes had counted before a phase and after it: the second took 30 ns and 700 bytes in it.
+    fn settled() -> ([Settled; 2], [Settled; 2]) {
+        let at = |cpu_ns, commits, memory_bytes| Settled {
+            cpu_ns,
+            counters: pages::Counters {
+                commits,
+                ..pages::Counters::default()
+            },
+            memory_bytes,
+            ..Settled::default()
+        };
+        (
+            [at(1_000, 5, Some(9)), at(2_000, 6, Some(9))],
+            [at(1_010, 7, Some(600)), at(2_030, 9, Some(700))],
+        )
+    }
+
+    /// A group counts all processes of its host, and no process of another host.
+    #[test]
+    fn what_the_other_instances_took_is_added_where_nobody_has_counted_it() {
+        let (before, after) = settled();
+        let measured = |enforced, bound_ns, after: &[Settled]| {
+            let mut seen = Seen {
+                measures: vec![
+                    (Measure::CpuOwnNs, 10.0),
+                    (Measure::MemoryOwnBytesPeak, 600.0),
+                    (Measure::MemoryTotalBytesPeak, 5_000.0),
+                    (Measure::MemoryBudgetEnforced, enforced),
+                ],
+                ..Seen::default()
+            };
+            let parts = [part(0, 100), part(0, 100)];
+            let rows = told(&parts, (&before, after), (None, bound_ns), &mut seen);
+            let of = |measure| {
+                seen.measures
+                    .iter()
+                    .find(|(of, _)| *of == measure)
+                    .map(|(_, value)| *value)
+            };
+            let found = [
+                Measure::CpuOwnNs,
+                Measure::MemoryOwnBytesPeak,
+                Measure::MemoryTotalBytesPeak,
+            ]
+            .map(of);
+            (rows, found, seen.notes.len())
+        };
+        let (rows, unbounded, notes) = measured(0.0, None, &after);
+        assert_eq!(
+            (rows[1].cpu_ns, rows[1].commits, rows[1].memory_bytes_peak),
+            (30, 3, 700)
+        );
+        assert_eq!(
+            (rows[0].cpu_ns, rows[0].commits, rows[0].memory_bytes_peak),
+            (10, 2, 600)
+        );
+        assert_eq!(unbounded, [Some(40.0), Some(1_300.0), Some(5_700.0)]);
+        let own_total = [Some(40.0), Some(1_300.0), Some(5_000.0)];
+        assert_eq!(measured(2.0, None, &after).1, own_total, "the group has it");
+        assert_eq!(
+            measured(2.0, Some(7), &after).1,
+            own_total,
+            "rank 0's budget is rank 0's"
+        );
+        assert_eq!(measured(0.0, Some(7), &after).1, own_total);
+        assert_eq!(notes, 0);
+        let unknown = [
+            after[0],
+            Settled {
+                memory_bytes: None,
+                ..after[1]
+            },
+        ];
+        assert_eq!(measured(0.0, None, &unknown).1, [Some(40.0), None, None]);
+        let (rows, found, notes) = measured(0.0, Some(7), &unknown);
+        assert_eq!((found, notes), ([Some(40.0), None, Some(5_000.0)], 1));
+        assert_eq!(rows[1].memory_bytes_peak, 0);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Driven {
     }
 }
 
-/// Where the workers of all instances are: alike on each of some hosts like this one.
+/// Where the workers of all instances are: all on this host, or those of each instance on a host of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     /// Of all instances together.
@@ -57,16 +57,21 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The share of each instance's time that its workers had a processor, as one share of what all hosts give them.
+    /// The share of each instance's time that its workers had a processor, as one share of what this host gives them;
+    /// of several hosts that of the busiest.
     fn busy(self, shares: &[f64]) -> f64 {
         let processors = std::thread::available_parallelism().map_or(u32::MAX, |count| count.get() as u32);
         self.busy_on(processors, shares)
     }
 
     fn busy_on(self, processors: u32, shares: &[f64]) -> f64 {
+        // Each has its host's processors alone, and a full host is not made up for by another that has time.
+        if self.hosts > 1 {
+            return shares.iter().copied().fold(0.0, f64::max);
+        }
         let running = |parts: u32| f64::from((self.workers / parts.max(1)).clamp(1, processors.max(1)));
         let had = shares.iter().sum::<f64>() * running(shares.len() as u32);
-        (had / (f64::from(self.hosts) * running(self.hosts))).min(1.0)
+        (had / running(1)).min(1.0)
     }
 }
 
@@ -319,6 +324,9 @@ mod tests {
         assert_eq!(of(32, 1, &[0.25; 4]), 1.0);
         // The same on four hosts, each a quarter busy.
         assert_eq!(of(32, 4, &[0.25; 4]), 0.25);
+        // One host is full, and limits all that wait for each other's end.
+        assert_eq!(of(32, 4, &[0.25, 0.95, 0.25, 0.25]), 0.95);
+        assert_eq!(of(2, 2, &[0.5, 0.7]), 0.7);
         assert_eq!(of(4, 1, &[0.5, 0.7]), 0.6);
         assert_eq!(of(1, 1, &[1.0]), 1.0);
     }

@@ -118,10 +118,24 @@ impl Seen {
         crate::figures::over(self.get(Measure::EngineOverwrittenBytes), self.get(Measure::DataBytes))
     }
 
-    /// What is compared with a memory budget.
+    /// What is compared with a memory budget. Of several hosts it is that of rank 0's, which alone has the budget.
     pub(crate) fn memory_peak(&self) -> Option<f64> {
-        self.get(Measure::MemoryTotalBytesPeak)
-            .or_else(|| self.sum(&[Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak]))
+        let both = [Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak];
+        // On several hosts the first of the two is that of all.
+        let summed = || self.sum(&both).filter(|_| !self.is_on_several_hosts());
+        self.get(Measure::MemoryTotalBytesPeak).or_else(summed)
+    }
+
+    /// Memory of all hosts: on another one than rank 0's, that of its instance.
+    pub(crate) fn memory_peak_of_all(&self) -> Option<f64> {
+        let peak = self.memory_peak()?;
+        if !self.is_on_several_hosts() {
+            return Some(peak);
+        }
+        let others = self.instances.iter().skip(1).map(|row| row.memory_bytes_peak);
+        // 0: it is not known.
+        let known = others.map(|bytes| (bytes > 0).then_some(bytes as f64));
+        known.sum::<Option<f64>>().map(|others| peak + others)
     }
 
     /// Whether the kernel held to the memory budget.
@@ -129,8 +143,13 @@ impl Seen {
         self.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0)
     }
 
-    /// The memory budget, where it was enforced and kept.
+    /// The memory budget, where it was enforced and kept. On several hosts nobody bounds the memory of the others.
     pub(crate) fn kept_budget(&self) -> Option<f64> {
+        self.kept_own_budget().filter(|_| !self.is_on_several_hosts())
+    }
+
+    /// The same of the run's own host, that of rank 0.
+    pub(crate) fn kept_own_budget(&self) -> Option<f64> {
         let budget = self
             .get(Measure::MemoryBudgetBytes)
             .filter(|_| self.is_budget_enforced())?;

@@ -224,7 +224,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         cpu_us_per_operation: runs.figure(|run| over(busy_us(run), run.operations())),
         cpu_us_per_megabyte: runs.figure(|run| over(busy_us(run), run.all_asked_bytes().map(|bytes| bytes / 1e6))),
         cpu_idle_share: runs.measured(Measure::CpuIdleShare),
-        memory_bytes_peak: runs.figure(Seen::memory_peak),
+        memory_bytes_peak: runs.figure(Seen::memory_peak_of_all),
         memory_budget_bytes: runs.iter().find_map(|run| run.get(Measure::MemoryBudgetBytes)),
         lun_bytes_per_data_byte: runs.figure(|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
         unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),

@@ -8,7 +8,7 @@ use crate::check::Status;
 use crate::figures::over;
 use crate::history::{Book, Seen};
 use crate::phase_kind::kind_row;
-use ledger::{Measure, PhaseKind};
+use ledger::{Access, FactName, Measure, PhaseKind, Role, Way};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -316,11 +316,13 @@ pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
 }
 
 /// What is known of bytes that no device was seen to move: on several hosts raw LUNs and disk groups are opened past
-/// the page cache by each of them, so what was asked went to devices, which one host alone can't count.
+/// each page cache where access is direct, so what was asked went to devices, which one host alone can't count.
 pub(crate) fn unseen(book: &Book, stack: &str, seen: &[&Seen]) -> Origin {
     let mut stacks = book.stacks.iter().filter(|one| one.name == stack);
-    let is_direct = stacks.any(|one| ["raw", "diskgroup"].contains(&one.kind.as_str()));
-    let several = seen.iter().any(|run| run.get(Measure::HostsClockBoundNs).is_some());
+    let is_asked = stacks.any(|one| one.access == Access::Direct && ["raw", "diskgroup"].contains(&one.kind.as_str()));
+    // What rank 0 saw: `O_DIRECT` may be taken and not kept.
+    let is_direct = is_asked && book.way(stack, FactName::ReadsGo, Role::Data) != Some(Way::Through);
+    let several = seen.iter().any(|run| run.is_on_several_hosts());
     match is_direct && several {
         true => Origin::SeveralHosts,
         false => Origin::Unknown,

@@ -43,10 +43,14 @@ impl Seen {
         self.measures.get(&measure).copied().filter(|value| value.is_finite())
     }
 
+    /// Whether its instances were on several hosts.
+    pub(crate) fn is_on_several_hosts(&self) -> bool {
+        self.get(Measure::HostsClockBoundNs).is_some()
+    }
+
     /// Processor time of the host. Of several hosts one alone was observed, and the operations are those of all.
     pub(crate) fn busy_ns(&self) -> Option<f64> {
-        let is_of_all = self.get(Measure::HostsClockBoundNs).is_none();
-        self.get(Measure::CpuBusyNs).filter(|_| is_of_all)
+        self.get(Measure::CpuBusyNs).filter(|_| !self.is_on_several_hosts())
     }
 
     /// Sum of the measures that are there; `None` when none is.

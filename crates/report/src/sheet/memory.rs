@@ -28,7 +28,7 @@ pub(crate) const BUDGET: Rule = Rule {
     advice: "run where a cgroup limit can be set, or raise the budget for all stacks",
     take: Take::Cell(budget),
     document: Some(Document {
-        figure: "highest memory",
+        figure: "highest memory; on several hosts, that of rank 0's host",
         threshold: "102 % of the budget",
         beyond: "",
         why: "the kernel counts memory in batches",
@@ -96,7 +96,11 @@ fn budget(at: &At<'_>) -> Option<Taken> {
         Some(2) => "enforced by cgroup v2",
         _ => "not enforced",
     };
-    let figure = format!("{} at the highest, {enforced}", bytes(peak.high));
+    let elsewhere = match at.runs.iter().any(|run| run.is_on_several_hosts()) {
+        true => " on rank 0's host; memory of the other hosts is not bounded",
+        false => "",
+    };
+    let figure = format!("{} at the highest, {enforced}{elsewhere}", bytes(peak.high));
     let taken = Taken::holds(peak.high <= budget * BUDGET_SLACK, figure);
     Some(taken.against(format!("at most {}", bytes(budget))))
 }
@@ -131,7 +135,7 @@ fn waited(at: &At<'_>) -> Option<Taken> {
         over(waited, Some(run.total_s())).map(|share| share.min(1.0))
     })?;
     let figure = format!("some task waited for memory in {} of the time", percent(share.median));
-    let is_own = at.runs.iter().all(|run| run.kept_budget().is_some());
+    let is_own = at.runs.iter().all(|run| run.kept_own_budget().is_some());
     if share.median <= WAITED_MAX || !is_own {
         return Some(Taken::share(share.median, figure));
     }

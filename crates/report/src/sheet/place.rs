@@ -272,10 +272,7 @@ const WAYS: [WayFact; 3] = [
 
 /// Which way it goes on a stack, where that is known.
 fn goes(book: &Book, stack: &Stack, (name, role): &WayFact) -> Option<Way> {
-    match book.of_stack(&stack.name, name.on(*role))? {
-        FactValue::Way(way) => Some(*way),
-        _ => None,
-    }
+    book.way(&stack.name, *name, *role)
 }
 
 /// Whether the page cache may answer its reads.

@@ -261,7 +261,7 @@ fn of_phase(head: &PhaseHead, runs: &[(u32, &Seen)], slower: f64, whole_host: bo
 /// beside a model in slow motion, which keeps them busy for longer than its device would.
 pub(crate) fn counts_processors(book: &Book, analysis: &Analysis, stack: &str) -> bool {
     let at_pace = analysis.study.slow_motion.is_none_or(|times| times <= 1);
-    at_pace && (book.hosts.len() < 2 || !priced::many_instances(book, stack))
+    at_pace && priced::hosts_of(book, stack) < 2
 }
 
 /// Processor time not idle, and how many processors it is of.

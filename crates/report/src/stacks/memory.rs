@@ -44,7 +44,7 @@ pub(crate) fn memory(book: &Book) -> Vec<MemoryOfStack> {
             .flat_map(|(_, ran)| ran.phases.values())
             .filter(|seen| seen.counts());
         let (peak, run) = seen
-            .filter_map(|seen| Some((seen.memory_peak()?, seen)))
+            .filter_map(|seen| Some((seen.memory_peak_of_all()?, seen)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(MemoryOfStack {
             stack: stack.name.clone(),

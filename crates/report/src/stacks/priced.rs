@@ -77,11 +77,8 @@ fn of_stack(book: &Book, analysis: &Analysis, cost: &Cost, stack: &Stack) -> Cos
     let lun_bytes: f64 = luns.iter().sum();
     let licence = book.of_stack(&stack.name, FactName::PriceOfLicence);
     let licence = licence.and_then(FactValue::number).unwrap_or(0.0);
-    let hosts = match many_instances(book, &stack.name) {
-        true => book.hosts.len().max(1) as f64,
-        false => 1.0,
-    };
-    let total = cost.host * hosts + of_luns(cost, luns.len() as f64, lun_bytes) + licence;
+    let hosts = hosts_of(book, &stack.name);
+    let total = cost.host * hosts as f64 + of_luns(cost, luns.len() as f64, lun_bytes) + licence;
     let reduced = reduction(analysis, &stack.name);
     let full = data_that_fill(analysis, &stack.name, data_bytes).map(|bytes| bytes * reduced);
     CostOfStack {
@@ -138,10 +135,12 @@ pub(crate) fn reserve(book: &Book, stack: &Stack) -> usize {
     said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Whether instances of the stack ran, which may be on hosts of their own.
-pub(crate) fn many_instances(book: &Book, stack: &str) -> bool {
-    let mut phases = book.phases.iter().flat_map(|head| book.seen(stack, &head.name));
-    phases.any(|seen| seen.instances.len() > 1)
+/// On how many hosts the instances of a stack ran: on several, each is on a host of its own. A study has as many hosts
+/// as its stack with the most instances.
+pub(crate) fn hosts_of(book: &Book, stack: &str) -> usize {
+    let phases = book.phases.iter().flat_map(|head| book.seen(stack, &head.name));
+    let most = phases.map(|seen| seen.instances.len()).max().unwrap_or(0);
+    most.clamp(1, book.hosts.len().max(1))
 }
 
 /// Bytes of each LUN of these sets.

@@ -5,7 +5,7 @@
 
 use super::places::{kind_place, place};
 use crate::error::Findings;
-use crate::study::{LunSource, PhaseKind, Redundancy, Stack, Study, Via, ZfsWay};
+use crate::study::{Access, LunSource, PhaseKind, Redundancy, Stack, Study, Via, ZfsWay};
 use crate::written::{WrittenPhase, WrittenStack, WrittenStudy};
 
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -70,6 +70,17 @@ fn on_hosts((w, stack): (&WrittenStack, &Stack), study: &Study, findings: &mut F
         return;
     }
     let home = kind_place(w);
+    if stack.access == Access::Buffered {
+        let message = format!(
+            "{name:?} goes through the page cache of each host, and its instances are on several: no host sees what \
+             another one's cache holds or serves"
+        );
+        findings.add(
+            place(&w.access, home),
+            message,
+            "write access = \"direct\", or remove it",
+        );
+    }
     for (set, at) in [(&stack.data, place(&w.data, home)), (&stack.redo, place(&w.redo, home))] {
         let Some(set) = study.luns.iter().find(|found| Some(&found.name) == set.as_ref()) else {
             continue;
