@@ -79,7 +79,8 @@ struct Run<'a> {
 }
 
 /// Runs one phase on one worker. Sessions begin in their order, each is started once before any is started twice; a
-/// session's first operation under closed arrival is due when the loop reaches it, or after [`Operation::first_pause_ns`].
+/// session's first operation under closed arrival is due when the loop reaches it, or after
+/// [`Operation::first_pause_ns`].
 ///
 /// When the time is over no operation is started any more, and those under way are waited for and counted. The stamps:
 /// service = done - start, response = done - due.

@@ -2,8 +2,8 @@
 //!
 //! Takes the seed of the run and the size of the company, gives inputs drawn as the specification says (TPC-C 5.11,
 //! clauses 2.4.1 to 2.8.1, and the deck of cards of 5.2.4.2: 45 new orders, 43 payments, 4 of each of the rest,
-//! shuffled anew when all are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user), and
-//! a phase that begins with a transaction of every user at once.
+//! shuffled anew when all are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user),
+//! and a phase that begins with a transaction of every user at once.
 
 use super::random::{self, Constants, Random, percent, uniform};
 use super::scale::{DISTRICTS, Scale};
