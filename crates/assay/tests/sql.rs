@@ -187,12 +187,10 @@ fn schedules_and_think_time_are_in_the_result() {
         )
     };
     let phase = |name: &str, more: &str| {
-        format!(
-            "[[phase]]\nname = \"{name}\"\nkind = \"tpcc\"\nwarehouses = 1\ncompany = \"reduced\"\nusers = 6\n{more}\n"
-        )
+        format!("[[phase]]\nname = \"{name}\"\nkind = \"tpcc\"\nwarehouses = 1\ncompany = \"reduced\"\n{more}\n")
     };
-    let phases =
-        phase("on schedule", "rate = 100\ntime = \"300ms\"") + &phase("people", "think_time = true\ntime = \"1500ms\"");
+    let phases = phase("on schedule", "users = 6\nrate = 100\ntime = \"300ms\"")
+        + &phase("people", "users = 200\nthink_time = true\ntime = \"2s\"");
     bench.write("due.toml", &study(&phases));
     bench.expect(0, &["run", "due.toml", "--output", "due.assay"]);
     let ledger = Ledger::open(bench.path("due.assay")).expect("opens");
@@ -225,18 +223,20 @@ fn schedules_and_think_time_are_in_the_result() {
             assert!((due - 30.0).abs() < 22.0, "{due} due");
             assert_eq!(phase.run.kind, PhaseKind::TpccOpen);
         } else {
-            // Nobody types his second transaction in less than two seconds, and none waits for a flush of the first.
-            assert_eq!(
-                (entry.row.arrival.as_str(), entry.row.pauses, response),
-                ("closed", true, 6)
-            );
+            assert_eq!((entry.row.arrival.as_str(), entry.row.pauses), ("closed", true));
+            // 200 users with 20.99 s from one to the next begin 19 in two seconds, give or take four times the root.
+            // A slow disk makes it fewer, never more.
+            assert!((1..=36).contains(&response), "{response} responses");
         }
     }
     let said = bench.expect(0, &["report", "due.assay", "--full"]).stdout;
     assert!(said.contains("think"), "{said}");
     bench.write(
         "both.toml",
-        &study(&phase("both", "rate = 100\nthink_time = true\ntime = \"300ms\"")),
+        &study(&phase(
+            "both",
+            "users = 6\nrate = 100\nthink_time = true\ntime = \"300ms\"",
+        )),
     );
     bench.expect(2, &["check", "both.toml"]);
 }

@@ -36,6 +36,8 @@ struct Watched<'a, O> {
 /// One user's times.
 #[derive(Clone, Copy, Default)]
 struct User {
+    /// Before the first transaction.
+    first_pause_ns: u64,
     first_start: Option<Nanos>,
     last_end: Nanos,
     /// When the next transaction is due.
@@ -91,6 +93,11 @@ impl<O: Operation> Operation for Watched<'_, O> {
         self.note(&done[before..]);
         advanced
     }
+    fn first_pause_ns(&mut self, session: u32) -> u64 {
+        let pause_ns = self.inner.first_pause_ns(session) / QUICKER;
+        self.users[session as usize].first_pause_ns = pause_ns;
+        pause_ns
+    }
     fn pause_ns(&mut self, session: u32) -> u64 {
         let pause_ns = self.inner.pause_ns(session) / QUICKER;
         self.pauses_ns.push(pause_ns);
@@ -124,7 +131,12 @@ fn time_is_pauses_and_responses<O: Operation<Error: std::fmt::Debug>>(name: &str
         people.users.iter().filter(|user| user.last_end > 0).map(of).sum()
     };
     let least_ns = responses_from(&|user| user.first_start.unwrap());
-    let most_ns = responses_from(&|_| outcome.began);
+    let most_ns = responses_from(&|user| outcome.began + user.first_pause_ns);
+    let at_once = people.users.iter().filter(|user| user.first_pause_ns == 0).count();
+    assert_eq!(
+        at_once, 0,
+        "{name}: users who do not pause before their first transaction"
+    );
     let response_ns = sum_ns(&outcome, true);
     // A histogram's mean is right within its buckets.
     assert!(

@@ -7,7 +7,7 @@ use crate::machine::is_full;
 use crate::place::Place;
 use databases::decision_support::{
     Answer, Answered, Ask, Cell, Checksums, Dialect, Parameters, Question, RefreshSet, Refreshed, Rows, Scale, Source,
-    Table, Text, of_stream, of_user, write_refresh, write_rows,
+    Table, Text, of_stream, of_users, write_refresh, write_rows,
 };
 use databases::postgres::{self, Address, Connection, PostgresError, RunAs, Server, Settings};
 use databases::sqlite;
@@ -242,11 +242,7 @@ fn two_engines_two_texts_and_several_users_give_the_same_answers() {
         let lite = digests(&ask_lite(&place, vec![stream(0)], text, LIMIT));
         assert_eq!(lite, digests(&grouped), "{text:?}");
     }
-    let users = |many: u32| {
-        (0..many)
-            .map(|user| of_user(&Question::all(), small(), 7, 3, (user, 2)))
-            .collect::<Vec<_>>()
-    };
+    let users = |many: u32| of_users(&Question::all(), small(), 7, 3, (many, 2 * many));
     let lite = digests(&ask_lite(&place, users(11), Text::Grouped, LIMIT));
     let served = server.ask(users(11), Text::Grouped, LIMIT).unwrap();
     assert_eq!(lite, digests(&served));

@@ -4,7 +4,7 @@
 //! Prevents: a share of temporary bytes that met a device, of which the bytes were counted wrongly.
 
 use crate::decision_support::{LIMIT, Loaded, SLICE_NS, Threaded, loaded, small};
-use databases::decision_support::{Ask, Dialect, Question, Text, of_stream, of_user};
+use databases::decision_support::{Ask, Dialect, Question, Text, of_stream, of_users};
 use databases::postgres::ServerCounters;
 use databases::sqlite;
 use std::collections::BTreeSet;
@@ -106,8 +106,8 @@ fn temporary_bytes_of_parallel_workers_are_those_that_the_server_logs() {
     assert!(counted > 1 << 20, "{counted} bytes");
     assert_eq!(counted, bytes(&files));
     workers_sort(&server);
-    let users = (0..3).map(|user| of_user(&Question::all(), small(), 7, 1, (user, 8)));
-    let answered = server.ask(users.collect(), Text::Grouped, LIMIT).unwrap();
+    let users = of_users(&Question::all(), small(), 7, 1, (3, 24));
+    let answered = server.ask(users, Text::Grouped, LIMIT).unwrap();
     assert_eq!(answered.asked.len(), 24);
     counts_are_the_log(&server);
     server.end();
@@ -139,7 +139,7 @@ fn workers_sort(server: &Loaded) {
 /// All that the server has counted since it was started is all that it has logged, the load's among it.
 fn counts_are_the_log(server: &Loaded) {
     let mut connection = server.connection();
-    let mut counted = || ServerCounters::read(&mut connection).unwrap().temp_bytes;
+    let mut counted = || ServerCounters::read(&mut connection).unwrap().temp_file_bytes;
     // Sessions hand in their counts when they end, for which nobody waits.
     for _ in 0..200 {
         if counted() == bytes(&logged(server)) {

@@ -17,7 +17,7 @@ targets::counts! {
         multiblock_reads,
         /// Bytes of them.
         multiblock_read_bytes,
-        /// Single-page reads repeated because a scan met a page that was being written.
+        /// Multiblock reads repeated because a scan met a page that was being written; they are among those above.
         scan_rereads,
         /// Pages whose checksum, address and version were checked after a read.
         verified_pages,

@@ -3,6 +3,7 @@
 //! Takes the committed kind of a phase, gives its [`KindRow`]. Prevents: a kind of phase that one part of the report
 //! takes for another kind than the next part does, and one that a part forgot.
 
+use crate::cells::counts::NEW_ORDER;
 use crate::cells::metric::Metric;
 use ledger::{PhaseKind, Stamp};
 use serde::Serializer;
@@ -15,6 +16,8 @@ pub(crate) struct KindRow {
     /// The latency that matters: response where work falls due on a schedule, service where the next operation waits
     /// for the last.
     pub(crate) stamp: Stamp,
+    /// The class whose latency that is, where it is not that of all classes together.
+    pub(crate) of_class: Option<&'static str>,
     /// SLOB's random work.
     pub(crate) is_random: bool,
     /// Its work falls due on a schedule, however the device is.
@@ -55,6 +58,7 @@ pub(crate) enum EndedBy {
 const TIMED: KindRow = KindRow {
     metric: Metric::ElapsedSeconds,
     stamp: Stamp::Service,
+    of_class: None,
     is_random: false,
     is_open: false,
     has_own_rate: false,
@@ -138,6 +142,7 @@ pub(crate) const fn kind_row(kind: PhaseKind) -> KindRow {
             ..TIMED
         },
         PhaseKind::TpccOpen => KindRow {
+            of_class: Some(NEW_ORDER),
             has_checkpoints: true,
             ..OPEN
         },

@@ -1,7 +1,7 @@
 //! Real databases in a report: order entry, cost, load curves, bulk loads, in every form.
 
 use crate::fixture::{Scene, actor, fact, scene};
-use ledger::PhaseKind;
+use ledger::{Measure, PhaseKind};
 use report::{Analysis, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
 
 fn served() -> Scene {
@@ -70,6 +70,33 @@ fn order_entry_counts_what_was_committed_and_charges_the_drain() {
         .unwrap();
     assert_eq!(verdict.verdict, Verdict::Worse);
     assert!(near(verdict.ratio.unwrap(), 0.7, 0.02));
+}
+
+/// One in 25 is a stock level: slow ones would decide the p99 of all transactions together.
+#[test]
+fn order_entry_on_a_schedule_is_ranked_by_new_orders() {
+    let of = |slow_class, unsent: f64| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 1.0)]);
+        scene.blocks = 6;
+        scene.phases = vec![(PhaseKind::TpccOpen, "due".into())];
+        scene.actors[1].slow_class = slow_class;
+        let set = |measure, value| ("btrfs".to_string(), measure, value);
+        scene.extra_of = vec![set(Measure::EngineUnsent, unsent), set(Measure::EngineDue, 40_000.0)];
+        let analysis = scene.film().analysis();
+        let cell = &analysis.phases[0].cells[1];
+        let orders = &cell.orders.as_ref().unwrap().transactions[0];
+        let (primary, of_orders) = (cell.primary.unwrap(), orders.response.p99_ns.unwrap());
+        assert_eq!(primary, of_orders, "the table of classes says the same");
+        (primary.median, analysis.comparisons[0].verdict)
+    };
+    let (usual_ns, verdict) = of(None, 0.0);
+    assert_eq!(verdict, Verdict::Equivalent);
+    assert_eq!(of(Some("stock level"), 0.0), (usual_ns, Verdict::Equivalent));
+    let (slow_ns, verdict) = of(Some("new order"), 0.0);
+    assert!(near(slow_ns, 20.0 * usual_ns, 0.01));
+    assert_eq!(verdict, Verdict::Worse);
+    // A half percent was never sent: of new orders as of all.
+    assert!(of(None, 200.0).0 > usual_ns);
 }
 
 #[test]

@@ -151,6 +151,43 @@ fn a_label_says_that_it_is_of_temporary_files_too_where_nobody_counts_them() {
 }
 
 #[test]
+fn sizes_of_temporary_files_are_the_least_that_was_written() {
+    let told = |measure| {
+        let analysis = asked(&[(measure, 0.3e9), (Measure::TempDeviceWriteBytes, 0.6e9)]);
+        let line = provenance(&analysis);
+        let wide = Style {
+            width: 300,
+            ..Style::default()
+        };
+        let said = report::terminal(&analysis, &wide);
+        (line.status, line.advice.clone(), said, analysis)
+    };
+    let (status, advice, said, analysis) = told(Measure::DatabaseTempFileBytes);
+    assert_eq!(status, Status::Note, "of reads nobody knows their part");
+    assert!(advice.contains("does not count what it wrote"), "{advice}");
+    assert!(
+        said.contains("files, at least") && said.contains("at their device, at most"),
+        "{said}"
+    );
+    let questions = analysis.phases[0].cells[0].questions.as_ref().expect("questions");
+    assert!(questions.temp_is_least);
+    assert_eq!(questions.temp_device_share.map(|share| share.median), Some(2.0));
+    let (status, _, said, analysis) = told(Measure::DatabaseTempBytes);
+    assert_eq!(status, Status::Valid);
+    assert!(
+        !said.contains("files, at least") && said.contains("at their device"),
+        "{said}"
+    );
+    assert!(
+        !analysis.phases[0].cells[0]
+            .questions
+            .as_ref()
+            .expect("questions")
+            .temp_is_least
+    );
+}
+
+#[test]
 fn what_devices_of_their_own_moved_is_in_no_label_though_nobody_counts_the_files() {
     let little = asked(&apart(0.5e9));
     assert_eq!(provenance(&little).status, Status::Valid, "{:?}", provenance(&little));

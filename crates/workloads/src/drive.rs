@@ -79,7 +79,8 @@ struct Run<'a> {
 }
 
 /// Runs one phase on one worker. Sessions begin in their order, each is started once before any is started twice; a
-/// session's first operation under closed arrival is due when the loop reaches it.
+/// session's first operation under closed arrival is due when the loop reaches it, or after
+/// [`Operation::first_pause_ns`].
 ///
 /// When the time is over no operation is started any more, and those under way are waited for and counted. The stamps:
 /// service = done - start, response = done - due.
@@ -123,6 +124,7 @@ pub fn drive_shared<O: Operation>(
             lead: None,
         };
     }
+    run.begin(op);
     let (timed_out, cancelled) = loop {
         run.start_ready(op)?;
         let now = op.now();
@@ -160,9 +162,6 @@ impl<'a> Run<'a> {
                 due: DueTimes::new(began, rate_per_s, schedule, &mut random),
             },
         };
-        let none_allowed = pacing.stop.operations_per_session == Some(0);
-        let mut ready = VecDeque::with_capacity(sessions);
-        ready.extend(0..if none_allowed { 0 } else { pacing.sessions });
         Run {
             pacing,
             began,
@@ -176,7 +175,7 @@ impl<'a> Run<'a> {
                     count: 0,
                 })
                 .collect(),
-            ready,
+            ready: VecDeque::with_capacity(sessions),
             under_way: 0,
             done: Vec::with_capacity(sessions),
             last_done: began,
@@ -184,6 +183,28 @@ impl<'a> Run<'a> {
             slices: Slices::new(pacing.slice_ns, pacing.stop.time_ns),
             in_time_count: 0,
             in_time_units: 0,
+        }
+    }
+
+    /// Makes the sessions ready, or lets them pause first. Takes the memory of pauses before the loop begins.
+    fn begin<O: Operation>(&mut self, op: &mut O) {
+        if self.pacing.stop.operations_per_session == Some(0) {
+            return;
+        }
+        for session in 0..self.pacing.sessions {
+            let Source::Closed { pausing, .. } = &mut self.source else {
+                self.ready.push_back(session);
+                continue;
+            };
+            match op.first_pause_ns(session) {
+                0 => self.ready.push_back(session),
+                pause_ns => {
+                    let due = self.began.saturating_add(pause_ns);
+                    self.sessions[session as usize].due = due;
+                    pausing.reserve(self.pacing.sessions as usize - pausing.len());
+                    pausing.push(Reverse((due, session)));
+                }
+            }
         }
     }
 

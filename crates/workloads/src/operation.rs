@@ -21,6 +21,13 @@ pub trait Operation {
     /// ended ones. With `until` `None` and operations under way it blocks until one ends.
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), Self::Error>;
 
+    /// Closed arrival: how long after the beginning the first operation of `session` is due, ns. Asked once per
+    /// session, before anything starts. For users who are in the middle of a pause when the phase begins.
+    fn first_pause_ns(&mut self, session: u32) -> u64 {
+        let _ = session;
+        0
+    }
+
     /// Closed arrival: how long `session`, whose operation has just ended, pauses of its own accord before its next one
     /// is due, ns. Asked once per operation; added to the pause that the pacing asks for. For users whose pauses depend
     /// on what they do.

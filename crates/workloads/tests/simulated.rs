@@ -28,6 +28,8 @@ struct Simulated {
     cached_every: u32,
     /// Operations each session has, if bounded.
     work: Option<Vec<u32>>,
+    /// Pauses before the first operation, by session; empty: none.
+    first_pauses_ns: Vec<u64>,
     starts: Vec<u32>,
     cancel: Option<(u64, Arc<AtomicBool>)>,
 }
@@ -42,6 +44,7 @@ impl Simulated {
             stall: 0..0,
             cached_every: 0,
             work: None,
+            first_pauses_ns: Vec::new(),
             starts: Vec::new(),
             cancel: None,
         }
@@ -95,6 +98,10 @@ impl Operation for Simulated {
         self.servers.push(Reverse(end));
         self.under_way.push(Reverse((end, session)));
         Ok(Started::Running)
+    }
+
+    fn first_pause_ns(&mut self, session: u32) -> u64 {
+        self.first_pauses_ns.get(session as usize).copied().unwrap_or(0)
     }
 
     fn advance(&mut self, until: Option<u64>, done: &mut Vec<Done>) -> Result<(), Infallible> {
@@ -241,6 +248,32 @@ fn sessions_that_end_at_once_do_not_overtake_the_beginning() {
         "each session starts once before any starts twice"
     );
     assert!(outcome.classes[1].count > outcome.classes[0].count && outcome.classes[0].count > 500);
+}
+
+#[test]
+fn a_session_that_pauses_first_is_due_when_its_pause_is_over() {
+    let mut op = Simulated::new(1, MS);
+    op.first_pauses_ns = vec![30 * MS, 0, 10 * MS, 10 * MS];
+    let mut pacing = Pacing::closed(4, S);
+    pacing.stop.operations_per_session = Some(1);
+    let outcome = run(&mut op, &pacing);
+    assert_eq!(op.starts, [1, 2, 3, 0]);
+    // The pause is no part of the response; of two that are due at once the second waits for the first.
+    assert_eq!(outcome.classes[0].response.max(), outcome.classes[0].service.max());
+    assert!(outcome.classes[0].response.max().abs_diff(2 * MS) < 4 * MS / 500);
+    assert_eq!(outcome.ended - outcome.began, 31 * MS);
+    let mut late = Simulated::new(1, MS);
+    late.first_pauses_ns = vec![2 * S];
+    assert_eq!(
+        run(&mut late, &Pacing::closed(1, S)).count(),
+        0,
+        "its pause is longer than the phase"
+    );
+    // On a schedule the first operation is due by the schedule.
+    let mut scheduled = Simulated::new(1, MS);
+    scheduled.first_pauses_ns = vec![2 * S];
+    let outcome = run(&mut scheduled, &open(1, 100.0, Schedule::Fixed { first_ns: 0 }, S));
+    assert_eq!(outcome.count(), 100);
 }
 
 #[test]

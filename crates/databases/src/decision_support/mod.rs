@@ -22,7 +22,7 @@ pub use answer::{Answer, AnswerError, Cell};
 pub use checksum::{Checksums, Doubt, Held};
 pub(crate) use checksum::{Kept, hundredths, sql as checksum_sql};
 pub use generator::{REFRESH_SETS, Rows, RowsError, Source, write_refresh, write_rows};
-pub use order::{Ask, VARIANTS, of_stream, of_user};
+pub use order::{Ask, VARIANTS, of_stream, of_users};
 pub use parameters::Parameters;
 pub use question::{CLASS, Dialect, Question, Text};
 pub use refresh::{NewOrder, RefreshSet, Refreshed, Refresher, refresh};

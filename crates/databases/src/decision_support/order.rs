@@ -46,21 +46,25 @@ pub fn of_stream(asked: &[Question], scale: Scale, study_seed: u64, block_seed: 
         .collect()
 }
 
-/// `each` of the questions `asked`, for user `user`: users take them in turn, from a place that the block's seed
-/// chooses.
-pub fn of_user(
+/// So many questions of `asked` in all, for `users` at the same time: they take them in turn, from a place that the
+/// block's seed chooses. Each user has as many as every other, or one more.
+pub fn of_users(
     asked: &[Question],
     scale: Scale,
     study_seed: u64,
     block_seed: u64,
-    (user, each): (u32, u32),
-) -> Vec<Ask> {
+    (users, count): (u32, u32),
+) -> Vec<Vec<Ask>> {
     let many = asked.len().max(1) as u64;
-    let first = block_seed % many + u64::from(user) * u64::from(each);
-    (0..each)
-        .filter_map(|n| asked.get(((first + u64::from(n)) % many) as usize))
-        .map(|question| ask(*question, scale, study_seed, user % VARIANTS))
-        .collect()
+    let first = block_seed % many;
+    let share = |user: u32| u64::from(user) * u64::from(count) / u64::from(users);
+    let of_user = |user: u32| {
+        (share(user)..share(user + 1))
+            .filter_map(|nth| asked.get(((first + nth) % many) as usize))
+            .map(|question| ask(*question, scale, study_seed, user % VARIANTS))
+            .collect()
+    };
+    (0..users).map(of_user).collect()
 }
 
 #[cfg(test)]
@@ -93,12 +97,23 @@ mod tests {
     #[test]
     fn users_share_all_questions_out() {
         let scale = Scale::new(0.1).unwrap();
-        let asked: Vec<u8> = (0..11)
-            .flat_map(|user| of_user(&Question::all(), scale, 1, 9, (user, 2)))
+        let asked: Vec<u8> = of_users(&Question::all(), scale, 1, 9, (11, 22))
+            .iter()
+            .flatten()
             .map(|ask| ask.question.number())
             .collect();
         let all: BTreeSet<u8> = asked.iter().copied().collect();
         assert_eq!((asked.len(), all.len()), (22, 22));
+    }
+
+    #[test]
+    fn users_have_as_many_questions_as_each_other_or_one_more() {
+        let scale = Scale::new(0.1).unwrap();
+        let lists = of_users(&Question::all(), scale, 1, 9, (10, 22));
+        let counts: Vec<usize> = lists.iter().map(Vec::len).collect();
+        assert_eq!(counts, [2, 2, 2, 2, 3, 2, 2, 2, 2, 3]);
+        let all: BTreeSet<u8> = lists.iter().flatten().map(|ask| ask.question.number()).collect();
+        assert_eq!(all.len(), 22, "each is asked once");
     }
 
     #[test]
@@ -113,8 +128,9 @@ mod tests {
                 .all(|ask| all.contains(ask) && chosen.contains(&ask.question))
         );
         // Three users with two questions each: all chosen ones, twice.
-        let mut asked: Vec<u8> = (0..3)
-            .flat_map(|user| of_user(&chosen, scale, 1, 9, (user, 2)))
+        let mut asked: Vec<u8> = of_users(&chosen, scale, 1, 9, (3, 6))
+            .iter()
+            .flatten()
             .map(|ask| ask.question.number())
             .collect();
         asked.sort_unstable();

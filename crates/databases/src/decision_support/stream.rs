@@ -26,7 +26,8 @@ pub trait Asker {
     /// [`Unanswered`]: it was ended, or failed.
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Unanswered<Self::Error>>;
 
-    /// Bytes of temporary files so far, of all users; `None`: it does not tell them between two questions.
+    /// Bytes of temporary files so far, of all users: written, or sizes of files that were deleted; `None`: it does not
+    /// tell them between two questions.
     ///
     /// # Errors
     /// The database's own.
@@ -249,7 +250,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::{of_stream, of_user};
+    use super::super::order::{of_stream, of_users};
     use super::super::scale::Scale;
     use super::*;
 
@@ -276,14 +277,12 @@ mod tests {
 
     fn streams(stop: &Stop, many: u32, endless: &'static str) -> Answered {
         let scale = Scale::new(0.01).unwrap();
-        let stream = |user| {
-            let asks = match many {
-                1 => of_stream(&Question::all(), scale, 1, 2, user),
-                _ => of_user(&Question::all(), scale, 1, 2, (user, 2)),
-            };
-            Stream::new(Played { endless }, (user, asks), Text::Grouped, many == 1, stop)
+        let lists = match many {
+            1 => vec![of_stream(&Question::all(), scale, 1, 2, 0)],
+            _ => of_users(&Question::all(), scale, 1, 2, (many, 2 * many)),
         };
-        drive_streams((0..many).map(stream).collect(), 1_000_000).unwrap()
+        let stream = |asked| Stream::new(Played { endless }, asked, Text::Grouped, many == 1, stop);
+        drive_streams((0..).zip(lists).map(stream).collect(), 1_000_000).unwrap()
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Takes the seed of the run and the size of the company, gives inputs drawn as the specification says (TPC-C 5.11,
 //! clauses 2.4.1 to 2.8.1, and the deck of cards of 5.2.4.2: 45 new orders, 43 payments, 4 of each of the rest,
-//! shuffled anew when all are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user).
+//! shuffled anew when all are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user),
+//! and a phase that begins with a transaction of every user at once.
 
 use super::random::{self, Constants, Random, percent, uniform};
 use super::scale::{DISTRICTS, Scale};
@@ -86,10 +87,41 @@ impl Terminal {
     pub fn pause_ns(&mut self, ended: u8) -> u64 {
         let next = self.deal();
         self.next = Some(next);
-        // In (0, 1].
-        let draw = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let think_s = (-draw.ln()).min(10.0) * THINK_S[usize::from(ended)];
-        ((think_s + KEYING_S[usize::from(next)]) * 1e9) as u64
+        ns(self.think_s(ended) + KEYING_S[usize::from(next)])
+    }
+
+    /// How long the user still pauses who is met at a moment chosen at random, ns: before his first transaction. So
+    /// transactions begin at the same mean rate from the beginning to the end of a phase.
+    ///
+    /// He is met in a part of a pause as often as that part is long. What is left of exponential thinking is as long as
+    /// the whole; of typing it is a uniform share. What he types then is of a deck before this one.
+    pub fn first_pause_ns(&mut self) -> u64 {
+        let weigh = |of: [f64; 5]| std::array::from_fn::<f64, 5, _>(|class| f64::from(MIX[class]) * of[class]);
+        let (thinks, types) = (weigh(THINK_S), weigh(KEYING_S));
+        let mut at = self.share() * thinks.iter().chain(&types).sum::<f64>();
+        for (class, weight) in thinks.iter().enumerate() {
+            if at <= *weight {
+                return self.pause_ns(class as u8);
+            }
+            at -= weight;
+        }
+        let mut class = 0;
+        while class < 4 && at > types[class] {
+            at -= types[class];
+            class += 1;
+        }
+        self.next = Some(class as u8);
+        ns(at.min(types[class]) / f64::from(MIX[class]))
+    }
+
+    /// Thinks after a transaction of class `ended`.
+    fn think_s(&mut self, ended: u8) -> f64 {
+        (-self.share().ln()).min(10.0) * THINK_S[usize::from(ended)]
+    }
+
+    /// Uniform in (0, 1].
+    fn share(&mut self) -> f64 {
+        ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
     /// Warehouse of the next transaction.
@@ -132,6 +164,10 @@ impl Terminal {
     }
 }
 
+fn ns(s: f64) -> u64 {
+    (s * 1e9) as u64
+}
+
 /// How a customer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Customer {
@@ -171,6 +207,34 @@ mod tests {
         // 0.45 (12 + 18) + 0.43 (12 + 3) + 0.04 (12 + 7 + 7) = 20.99 s; the standard error is 0.08 s.
         let mean = sum_s / 20_000.0;
         assert!((mean - 20.99).abs() < 0.4, "{mean}");
+    }
+
+    #[test]
+    fn new_orders_begin_at_the_mean_rate_from_the_first_second_on() {
+        let (users, windows, window_s) = (20_000, 8, 7.5);
+        let mut begun = vec![0.0; windows];
+        let mut orders = vec![0.0; windows];
+        for number in 0..users {
+            let mut terminal = Terminal::new(Scale::full(1).unwrap(), Home::Fixed, 1, 2, number);
+            let mut at_s = terminal.first_pause_ns() as f64 / 1e9;
+            while at_s < window_s * windows as f64 {
+                let window = (at_s / window_s) as usize;
+                let class = terminal.deal();
+                begun[window] += 1.0;
+                orders[window] += f64::from(u8::from(class == 0));
+                at_s += terminal.pause_ns(class) as f64 / 1e9;
+            }
+        }
+        // A transaction in 20.99 s, a new order in 46.6 s; a window's count has a standard error below 1.8 %.
+        for (nth, (all, of_orders)) in begun.iter().zip(&orders).enumerate() {
+            let due = f64::from(users) * window_s / 20.99;
+            assert!((all / due - 1.0).abs() < 0.05, "window {nth}: {all} of {due:.0}");
+            let due = due * 0.45;
+            assert!(
+                (of_orders / due - 1.0).abs() < 0.07,
+                "window {nth}: {of_orders} of {due:.0} new orders"
+            );
+        }
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl Image {
             target.write(at, piece)?;
         }
         target.sync()?;
+        target.let_go()?;
         for (nth, (at, len)) in pieces(self.bytes).enumerate() {
             go_on(cancel)?;
             let piece = &mut piece[..len];
@@ -190,6 +191,35 @@ mod tests {
         let lost = image.copy(&Main::FileSet(&forgetful), &on).unwrap_err();
         assert!(matches!(lost, SqliteError::Copied { at, .. } if at == two), "{lost}");
         assert_eq!(lost.is_of_storage(), Some(true));
+    }
+
+    /// Whether the page cache holds the first page of a file; `None`: its file system does not tell.
+    fn is_in_memory(file: &File) -> Option<bool> {
+        let mut page = [0; 4096];
+        let mut into = [io::IoSliceMut::new(&mut page)];
+        match rustix::io::preadv2(file, &mut into, 0, rustix::io::ReadWriteFlags::NOWAIT) {
+            Ok(read) => Some(read > 0),
+            Err(rustix::io::Errno::AGAIN) => Some(false),
+            Err(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_copy_in_a_file_is_read_back_from_storage() {
+        let (image, bytes) = image();
+        let file = tempfile::tempfile_in("/var/tmp").unwrap();
+        let target = Main::File {
+            file: file.try_clone().unwrap(),
+            path: std::path::Path::new("main"),
+        };
+        image.copy(&target, &AtomicBool::new(false)).unwrap();
+        let mut found = vec![0; bytes.len()];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert!(found == bytes);
+        target.let_go().unwrap();
+        // On tmpfs (`TMPFS_MAGIC`, `statfs(2)`) it stays there.
+        let on_tmpfs = rustix::fs::fstatfs(&file).unwrap().f_type == 0x0102_1994;
+        assert!(on_tmpfs || is_in_memory(&file) != Some(true));
     }
 
     #[test]

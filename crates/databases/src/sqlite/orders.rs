@@ -399,6 +399,13 @@ impl Operation for OrderWorker {
         Ok(Started::Running)
     }
 
+    fn first_pause_ns(&mut self, session: u32) -> u64 {
+        match self.pauses {
+            true => self.terminals[session as usize].first_pause_ns(),
+            false => 0,
+        }
+    }
+
     fn pause_ns(&mut self, session: u32) -> u64 {
         if !self.pauses {
             return 0;

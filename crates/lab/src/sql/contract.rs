@@ -129,6 +129,8 @@ pub(crate) struct Counted {
     pub(crate) checkpoints: Option<u64>,
     /// Bytes that it wrote to temporary files.
     pub(crate) temp_bytes: Option<u64>,
+    /// Sizes of those that it deleted, of a database that tells no more.
+    pub(crate) temp_file_bytes: Option<u64>,
     /// Bytes of the whole blocks in which it wrote them.
     pub(crate) temp_block_bytes: Option<u64>,
     /// Time in storage calls.

@@ -105,6 +105,7 @@ impl<'a> Work<'a> {
             around: self.around,
             phase: self.phase,
             seed: phase_seed(self.trial.turn.block.seed, self.ordinal),
+            cold: self.cold,
             refreshing,
         }
     }

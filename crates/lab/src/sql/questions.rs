@@ -4,7 +4,7 @@
 //! answer, and parameters or orders that one stack has and another has not.
 
 use super::contract::Asking;
-use databases::decision_support::{Answered, Ask, Question, Scale, of_stream, of_user};
+use databases::decision_support::{Answered, Ask, Question, Scale, of_stream, of_users};
 use ledger::{AnswerRow, DecisionSupport, RefreshRow};
 use plan::{Study, Tpch, TpchRun, TpchText};
 use std::collections::BTreeMap;
@@ -37,10 +37,10 @@ pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Re
     Ok(match &tpch.run {
         TpchRun::Power => vec![asking(vec![stream(0)])],
         TpchRun::Streams(streams) => vec![asking((0..*streams).map(stream).collect())],
-        TpchRun::Users { users, each } => {
+        TpchRun::Users { users, .. } => {
             let step = |users: &u32| {
-                let user = |user| of_user(&asked, scale, study_seed, block_seed, (user, *each));
-                asking((0..*users).map(user).collect())
+                let count = (*users, tpch.asked_by(*users));
+                asking(of_users(&asked, scale, study_seed, block_seed, count))
             };
             users.iter().map(step).collect()
         }
@@ -80,6 +80,11 @@ impl Answers {
         self.past_limit = self.past_limit.or(past_limit.map(|past| past.number().into()));
         self.ended_ns += outcome.elapsed_ns;
         outcome
+    }
+
+    /// A step is over.
+    pub(super) fn has_any(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     /// A question ran past its limit: no step may follow.
@@ -152,6 +157,30 @@ mod tests {
             answers: digests.iter().map(answer).collect(),
             refreshes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn steps_of_a_load_curve_differ_by_their_users_alone() {
+        let tpch = Tpch {
+            scale: 0.01,
+            run: TpchRun::Users {
+                users: vec![1, 3],
+                each: 2,
+            },
+            questions: Tpch::all(),
+            text: TpchText::Grouped,
+            limit: plan::Duration(1),
+            refresh: 0,
+        };
+        let asked = |(users, asking): (u32, Asking)| {
+            let all = asking.users.iter().flatten();
+            let mut numbers: Vec<u8> = all.map(|ask| ask.question.number()).collect();
+            numbers.sort_unstable();
+            (users, asking.users.len(), numbers)
+        };
+        let steps: Vec<_> = steps(&tpch, 1, 2).unwrap().into_iter().map(asked).collect();
+        let once: Vec<u8> = (1..=22).collect();
+        assert_eq!(steps, [(1, 1, once.clone()), (3, 3, once)]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         (Measure::EngineCommits, counted.commits),
         (Measure::EngineCheckpoints, counted.checkpoints),
         (Measure::DatabaseTempBytes, counted.temp_bytes),
+        (Measure::DatabaseTempFileBytes, counted.temp_file_bytes),
         (Measure::DatabaseTempBlockBytes, counted.temp_block_bytes),
     ];
     known

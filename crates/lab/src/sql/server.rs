@@ -515,7 +515,8 @@ impl Sql for Managed {
             log_bytes: Some(since.wal_bytes),
             commits: told(since.commits),
             checkpoints: Some(since.checkpoints),
-            temp_bytes: Some(since.temp_bytes),
+            temp_bytes: None,
+            temp_file_bytes: Some(since.temp_file_bytes),
             temp_block_bytes: None,
             storage_ns: None,
         })

@@ -229,7 +229,8 @@ pub struct AnswerRow {
     pub rows: u64,
     /// What it says, in 16 bytes, as hexadecimal digits.
     pub digest: String,
-    /// Bytes of temporary files that it took, where nobody else was at work and the database tells.
+    /// Bytes of temporary files that it took, where nobody else was at work and the database tells: written, or sizes
+    /// of the files when they were deleted, as the measure of the phase has them.
     pub temp_bytes: Option<u64>,
 }
 

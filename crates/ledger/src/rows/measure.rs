@@ -265,7 +265,11 @@ measures! {
         "batches of statements that the users sent to the server, each answered once";
     DatabaseStatements, "database.statements", "statements", Amount,
         "statements of transactions that the users sent, begin and end of transactions not counted";
-    DatabaseTempBytes, "database.temp_bytes", "bytes", Amount, "bytes that the database wrote to temporary files";
+    DatabaseTempBytes, "database.temp_bytes", "bytes", Amount,
+        "bytes that the database wrote to temporary files; absent where it does not count them";
+    DatabaseTempFileBytes, "database.temp_file_bytes", "bytes", Amount,
+        "sizes of the temporary files of the database when it deleted them, of one that counts no bytes written \
+         (PostgreSQL): it wrote at least so many, for it uses blocks of a file again";
     DatabaseTempBlockBytes, "database.temp_block_bytes", "bytes", Amount,
         "bytes of the whole blocks in which the database wrote them; absent where the database does not count them";
     DatabaseAnswersWrong, "database.answers_wrong", "answers", Amount,

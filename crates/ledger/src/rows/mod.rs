@@ -181,7 +181,7 @@ committed_words! {
         Rebalance = "rebalance",
         /// Order entry on a database, closed. Primary metric: new orders committed per minute.
         Tpcc = "tpcc",
-        /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
+        /// Order entry on a schedule. Primary metric: p99 of response of new orders.
         TpccOpen = "tpcc open",
         /// Decision support, one user. Primary metric: geometric mean of the times of its questions.
         Tpch = "tpch",

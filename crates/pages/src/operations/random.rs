@@ -209,17 +209,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let page_bytes = self.worker.layout.page_bytes;
         let sessions = self.sessions.len() as u32;
         let session = &mut self.sessions[nth as usize];
-        // Nothing is drawn where there is nothing to choose.
-        let mut falls = |share: u32| share >= 100 || share > 0 && below(&mut session.rng, 100) < share;
-        let scan = falls(self.work.scan_pct);
-        let update = falls(self.work.update_pct);
-        session.class = if scan {
-            SCAN
-        } else if update {
-            UPDATE
-        } else {
-            SELECT
-        };
+        session.class = class_of(self.work.scan_pct, self.work.update_pct, &mut session.rng);
         // A session serves the schemas of its number modulo the sessions, so that every page is in reach.
         let served = if sessions >= self.schemas {
             1
@@ -242,7 +232,11 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             }
             None => (0, pages),
         };
-        session.key = if scan { 0 } else { from + below(&mut session.rng, count) };
+        session.key = if session.class == SCAN {
+            0
+        } else {
+            from + below(&mut session.rng, count)
+        };
         session.issued = 0;
         session.arrived = 0;
     }
@@ -488,6 +482,21 @@ impl<'a, P: Port> RandomOperation<'a, P> {
     }
 }
 
+/// Class of the next operation. One draw decides among all three, so that each has its share of all operations.
+fn class_of(scan_pct: u32, update_pct: u32, rng: &mut Xoshiro256PlusPlus) -> u8 {
+    // Nothing is drawn where there is nothing to choose.
+    let is_a_part = |share: u32| share > 0 && share < 100;
+    let drawn = match is_a_part(scan_pct) || is_a_part(update_pct) {
+        true => below(rng, 100),
+        false => 0,
+    };
+    match drawn {
+        scan if scan < scan_pct => SCAN,
+        update if update < scan_pct + update_pct => UPDATE,
+        _ => SELECT,
+    }
+}
+
 /// A number below `n`, by multiplication (Lemire 2019, without the rejection: the bias is below 2^-32).
 fn below(rng: &mut Xoshiro256PlusPlus, n: u32) -> u32 {
     (((rng.next_u64() >> 32) * u64::from(n)) >> 32) as u32
@@ -541,6 +550,51 @@ impl<P: Port> Operation for RandomOperation<'_, P> {
                 self.worker.pump()?;
                 return self.worker.poll(0, None);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scans, updates and selects among `count` operations, and whether anything was drawn.
+    fn classes(scan_pct: u32, update_pct: u32, count: u32) -> ([u32; 3], bool) {
+        let untouched = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut rng = untouched.clone();
+        let mut seen = [0; 4];
+        for _ in 0..count {
+            seen[usize::from(class_of(scan_pct, update_pct, &mut rng))] += 1;
+        }
+        let [selects, updates, scans, 0] = seen else {
+            panic!("{seen:?}")
+        };
+        ([scans, updates, selects], rng != untouched)
+    }
+
+    #[test]
+    fn each_class_has_its_share_of_all_operations() {
+        for (scan_pct, update_pct) in [(20, 50), (50, 50), (0, 25), (30, 0), (1, 1)] {
+            let (seen, drawn) = classes(scan_pct, update_pct, 100_000);
+            assert!(drawn);
+            for (count, share) in seen
+                .into_iter()
+                .zip([scan_pct, update_pct, 100 - scan_pct - update_pct])
+            {
+                // Of 100,000, the standard error is at most 158.
+                let due = 1000 * share;
+                assert!(
+                    count.abs_diff(due) < 800 && (share > 0 || count == 0),
+                    "{count} of {due}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_where_there_is_nothing_to_choose() {
+        for (scan_pct, update_pct, seen) in [(0, 0, [0, 0, 9]), (0, 100, [0, 9, 0]), (100, 0, [9, 0, 0])] {
+            assert_eq!(classes(scan_pct, update_pct, 9), (seen, false));
         }
     }
 }

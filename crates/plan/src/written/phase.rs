@@ -172,7 +172,7 @@ written! {
         run: RunWord [Tpch] = (RunWord::Power, "with `streams` or `users`" => RunWord::Throughput);
         /// of `throughput`: users who ask all questions, each in an order of his own
         streams: u64 [Tpch] = (2, in 2..=64);
-        /// with `users`: questions of each
+        /// with `users`: questions of each; in a load curve at least so many
         each: u64 [Tpch] = (2, in 1..=22);
         /// numbers of the questions that are asked, of 1 to 22
         questions: Numbers [Tpch] = "all 22";

@@ -88,11 +88,22 @@ impl Seen {
         self.asked_bytes().filter(|_| !self.temporary_weighs())
     }
 
+    /// Bytes of temporary files: written, or at least written ([`Seen::temporary_is_least`]).
+    pub(crate) fn temporary_bytes(&self) -> Option<f64> {
+        let written = self.get(Measure::DatabaseTempBytes);
+        written.or_else(|| self.get(Measure::DatabaseTempFileBytes))
+    }
+
+    /// Of temporary files only sizes are known: their blocks may have been written several times.
+    pub(crate) fn temporary_is_least(&self) -> bool {
+        self.get(Measure::DatabaseTempBytes).is_none() && self.get(Measure::DatabaseTempFileBytes).is_some()
+    }
+
     /// Whether temporary files are, or may be, more than a hundredth of what the database asked for beside them:
     /// questions make some, and not every database counts them (SQLite through the page cache).
     pub(crate) fn temporary_weighs(&self) -> bool {
         let least = || TEMPORARY_SHARE_MAX * self.asked_bytes().unwrap_or(0.0);
-        match self.get(Measure::DatabaseTempBytes) {
+        match self.temporary_bytes() {
             Some(temporary) => temporary > least(),
             None => self.questions.is_some(),
         }

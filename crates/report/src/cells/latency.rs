@@ -8,8 +8,9 @@ use crate::distribution::Distribution;
 use crate::figures::{Figure, over};
 use crate::format::percent;
 use crate::history::Seen;
+use crate::phase_kind::kind_row;
 use hdrhistogram::Histogram;
-use ledger::{LedgerError, Measure, Stamp, add_histogram, p99_with_unsent, with_unsent};
+use ledger::{LedgerError, Measure, Stamp, add_histogram, with_unsent};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -56,11 +57,7 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, Led
         if blocks.is_empty() {
             continue;
         }
-        // Of all blocks or of none: those that lack it are the slow ones.
-        let at = |of: fn(&Percentiles) -> Option<f64>| {
-            let all: Option<Vec<f64>> = blocks.iter().map(of).collect();
-            all.and_then(Figure::of_all)
-        };
+        let at = |of: fn(&Percentiles) -> Option<f64>| of_each(blocks.iter().map(of));
         found.push(Latency {
             class: class.into(),
             stamp,
@@ -85,8 +82,28 @@ pub(crate) fn unsent_of_ended(run: &Seen, stamp: Stamp) -> f64 {
     over(unsent, Some(ended)).unwrap_or(0.0)
 }
 
-/// Of one class in one run, nanoseconds. What was never sent took longer than all that ended, and is of the classes in
-/// the proportion of those that ended. `None`: that one was never sent.
+/// Over the blocks: of all or of none, for those that lack it are the slow ones.
+pub(crate) fn of_each(blocks: impl Iterator<Item = Option<f64>>) -> Option<Figure> {
+    let all: Option<Vec<f64>> = blocks.collect();
+    all.and_then(Figure::of_all)
+}
+
+/// Quantiles of one class in one run, nanoseconds. What was never sent took longer than all that ended, and is of the
+/// classes in the proportion of those that ended. `None`: that one was never sent. `ended`: what they are without it.
+pub(crate) fn quantiles<const N: usize>(
+    row: &Distribution,
+    unsent_of_ended: f64,
+    at: [f64; N],
+    ended: [u64; N],
+) -> Result<[Option<f64>; N], LedgerError> {
+    if unsent_of_ended <= 0.0 {
+        return Ok(ended.map(|ns| Some(ns as f64)));
+    }
+    let whole = row.kept()?;
+    Ok(at.map(|quantile| with_unsent(&whole, quantile, unsent_of_ended * whole.len() as f64)))
+}
+
+/// Of one class in one run ([`quantiles`]).
 struct Percentiles {
     count: u64,
     p50_ns: Option<f64>,
@@ -102,28 +119,20 @@ impl Percentiles {
         let Some(said) = row.said()? else {
             return Ok(None);
         };
-        let known = |ns: u64| Some(ns as f64);
-        let mut block = Percentiles {
+        let [p50_ns, p95_ns, p99_ns, p999_ns] = quantiles(
+            row,
+            unsent_of_ended,
+            [0.5, 0.95, 0.99, 0.999],
+            [said.p50_ns, said.p95_ns, said.p99_ns, said.p999_ns],
+        )?;
+        Ok(Some(Percentiles {
             count: said.count,
-            p50_ns: known(said.p50_ns),
-            p95_ns: known(said.p95_ns),
-            p99_ns: known(said.p99_ns),
-            p999_ns: known(said.p999_ns),
-            max_ns: known(said.max_ns),
-        };
-        if unsent_of_ended > 0.0 {
-            let whole = row.kept()?;
-            let at = |quantile| with_unsent(&whole, quantile, unsent_of_ended * whole.len() as f64);
-            block = Percentiles {
-                p50_ns: at(0.5),
-                p95_ns: at(0.95),
-                p99_ns: at(0.99),
-                p999_ns: at(0.999),
-                max_ns: None,
-                ..block
-            };
-        }
-        Ok(Some(block))
+            p50_ns,
+            p95_ns,
+            p99_ns,
+            p999_ns,
+            max_ns: (unsent_of_ended <= 0.0).then_some(said.max_ns as f64),
+        }))
     }
 }
 
@@ -144,22 +153,30 @@ pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<
     Ok(sum.filter(|sum| !sum.is_empty()))
 }
 
-/// p99 of response over all classes of one run of a phase, in nanoseconds. What fell due and was never sent took longer
-/// than all that ended; `None` where it is more than 1 %.
+/// p99 of response of one run of a phase, in nanoseconds: of the class that its kind is judged by, or over all classes.
+/// What fell due and was never sent took longer than all that ended; `None` where it is more than 1 %.
 pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
     if let Some(known) = seen.response_p99_ns.get() {
         return Ok(known);
     }
-    let unsent = seen.get(Measure::EngineUnsent).unwrap_or(0.0);
-    let mut rows = seen.of_stamp(Stamp::Response);
-    let found = match (rows.next(), rows.next()) {
-        (Some(only), None) if unsent <= 0.0 => only.said()?.map(|said| said.p99_ns as f64),
+    let class = kind_row(seen.run.kind).of_class;
+    let rows = || {
+        let all = seen.of_stamp(Stamp::Response);
+        all.filter(move |row| class.is_none_or(|class| row.class == class))
+    };
+    let unsent_of_ended = unsent_of_ended(seen, Stamp::Response);
+    let mut first = rows();
+    let found = match (first.next(), first.next()) {
+        (Some(only), None) => match only.said()? {
+            Some(said) => quantiles(only, unsent_of_ended, [0.99], [said.p99_ns])?[0],
+            None => None,
+        },
         _ => {
             let mut whole: Option<Histogram<u64>> = None;
-            for row in seen.of_stamp(Stamp::Response) {
+            for row in rows() {
                 add_histogram(&mut whole, row.kept()?, &row.class)?;
             }
-            whole.and_then(|whole| p99_with_unsent(&whole, unsent))
+            whole.and_then(|whole| with_unsent(&whole, 0.99, unsent_of_ended * whole.len() as f64))
         }
     };
     seen.response_p99_ns.set(Some(found));

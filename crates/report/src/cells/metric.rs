@@ -24,7 +24,7 @@ pub enum Metric {
     NewOrdersPerMinute,
     /// Operations per second at the limit of response, between two points of a ramp. File serving.
     OperationsPerSecondAtLimit,
-    /// 99th percentile of response in nanoseconds. Open phases.
+    /// 99th percentile of response in nanoseconds. Open phases; of order entry that of new orders.
     ResponseNsP99,
     /// Geometric mean of the times of all questions, seconds. Decision support of one user.
     GeometricMeanSeconds,

@@ -7,10 +7,10 @@
 //! long for it, and processors and locks ranked as storage.
 
 use crate::cells::counts::NEW_ORDER;
-use crate::cells::latency::unsent_of_ended;
+use crate::cells::latency::{of_each, quantiles, unsent_of_ended};
 use crate::figures::{Figure, over, total};
 use crate::history::{Runs, Seen};
-use ledger::{AskedAt, LedgerError, Measure, OrderEntry, Stamp, decode_histogram, with_unsent};
+use ledger::{AskedAt, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -346,26 +346,17 @@ fn percentiles(runs: &[&Seen], class: &str, stamp: Stamp) -> Result<(Percentiles
         };
         let usual = row.usual()?;
         let Some(said) = row.said()? else { continue };
-        let unsent = unsent_of_ended(run, stamp);
-        if unsent <= 0.0 {
-            p50s.push(Some(said.p50_ns as f64));
-            p90s.push(Some(usual.p90_ns as f64));
-            p99s.push(Some(said.p99_ns as f64));
-            continue;
-        }
-        let whole = row.kept()?;
-        let at = |quantile| with_unsent(&whole, quantile, unsent * whole.len() as f64);
-        p50s.push(at(0.5));
-        p90s.push(at(0.9));
-        p99s.push(at(0.99));
+        let [p50, p90, p99] = quantiles(
+            row,
+            unsent_of_ended(run, stamp),
+            [0.5, 0.9, 0.99],
+            [said.p50_ns, usual.p90_ns, said.p99_ns],
+        )?;
+        p50s.push(p50);
+        p90s.push(p90);
+        p99s.push(p99);
     }
-    // Of all blocks or of none: those that lack it are the slow ones.
-    let of_all = |each: &[Option<f64>]| {
-        each.iter()
-            .copied()
-            .collect::<Option<Vec<f64>>>()
-            .and_then(Figure::of_all)
-    };
+    let of_all = |each: &[Option<f64>]| of_each(each.iter().copied());
     let percentiles = Percentiles {
         p50_ns: of_all(&p50s),
         p90_ns: of_all(&p90s),

@@ -75,7 +75,7 @@ pub enum TemporaryFiles {
     Apart,
     /// They are in the share. The label holds whatever devices moved of them, or is `uncounted`.
     Within,
-    /// They are in the share, and in the label: the database does not count them.
+    /// They are in the share, and in the label: the database does not count them, or tells the least they may be.
     Unknown,
 }
 
@@ -366,6 +366,8 @@ enum Beside {
     Light,
     /// So many bytes were written to them.
     Counted(f64),
+    /// At least so many.
+    AtLeast(f64),
     /// The database does not count them.
     Unknown,
 }
@@ -373,11 +375,13 @@ enum Beside {
 impl Beside {
     fn of(seen: &[&Seen]) -> Beside {
         let weighing = || seen.iter().filter(|run| run.temporary_weighs());
-        let counted: Option<Vec<f64>> = weighing().map(|run| run.get(Measure::DatabaseTempBytes)).collect();
+        let counted: Option<Vec<f64>> = weighing().map(|run| run.temporary_bytes()).collect();
+        let sum = || seen.iter().filter_map(|run| run.temporary_bytes()).sum();
         match counted {
             None => Beside::Unknown,
             Some(none) if none.is_empty() => Beside::Light,
-            Some(_) => Beside::Counted(seen.iter().filter_map(|run| run.get(Measure::DatabaseTempBytes)).sum()),
+            Some(_) if seen.iter().any(|run| run.temporary_is_least()) => Beside::AtLeast(sum()),
+            Some(_) => Beside::Counted(sum()),
         }
     }
 
@@ -399,8 +403,10 @@ impl Beside {
             (Beside::Counted(bytes), None) if without(bytes) == with => (with, TemporaryFiles::Within),
             (Beside::Counted(_), None) => (Origin::Uncounted, TemporaryFiles::Within),
             // Without them it would be less, which no label is below.
-            (Beside::Unknown, None) if with == Origin::Cache => (with, TemporaryFiles::Within),
-            (Beside::Unknown, None) => (with, TemporaryFiles::Unknown),
+            (Beside::AtLeast(_) | Beside::Unknown, None) if with == Origin::Cache => (with, TemporaryFiles::Within),
+            // The least that they may be already decides.
+            (Beside::AtLeast(bytes), None) if without(bytes) != with => (Origin::Uncounted, TemporaryFiles::Within),
+            (Beside::AtLeast(_) | Beside::Unknown, None) => (with, TemporaryFiles::Unknown),
         }
     }
 }
@@ -450,7 +456,20 @@ mod tests {
         assert_eq!(of(counted, Some(30e6), 100e6), apart(Origin::Mixed), "70 of 100 MB");
         assert_eq!(of(Beside::Unknown, Some(30e6), 100e6), apart(Origin::Mixed), "the same");
         assert_eq!(of(Beside::Unknown, Some(5e6), 100e6), apart(Origin::Device));
+        let least = Beside::AtLeast(30e6);
+        assert_eq!(
+            of(least, None, 100e6),
+            within(Origin::Uncounted),
+            "at most 70 of 100 MB"
+        );
+        assert_eq!(of(least, None, 5e6), within(Origin::Cache));
+        assert_eq!(of(least, Some(30e6), 100e6), apart(Origin::Mixed), "the devices tell");
         let unknown = |origin| (origin, TemporaryFiles::Unknown);
+        assert_eq!(
+            of(least, None, 125e6),
+            unknown(Origin::Device),
+            "95 of 100 MB, or less: ranked, and said"
+        );
         assert_eq!(
             of(Beside::Unknown, None, 125e6),
             unknown(Origin::Device),

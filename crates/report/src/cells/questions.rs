@@ -63,6 +63,9 @@ pub struct QuestionsFigures {
     pub cpu_s_per_question: Option<Figure>,
     /// Bytes that the database wrote to temporary files, in the whole phase.
     pub temp_bytes: Option<Figure>,
+    /// The database tells only how large they were when it deleted them, and uses their blocks again: bytes of
+    /// temporary files, here and of each question, are at least so many. What is for each of them is at most so much.
+    pub temp_is_least: bool,
     /// Bytes of the whole blocks in which the database wrote temporary files, for each of their bytes.
     pub temp_blocks_per_byte: Option<Figure>,
     /// Bytes that the lowest devices wrote in the phase, for each byte of temporary files: questions write nothing
@@ -111,7 +114,8 @@ impl QuestionsFigures {
                 let busy = run.get(Measure::CpuBusyNs).filter(|_| !refreshes(run));
                 over(busy.map(|ns| ns / 1e9), asked(run))
             }),
-            temp_bytes: runs.measured(Measure::DatabaseTempBytes),
+            temp_bytes: runs.figure(|run| run.temporary_bytes()),
+            temp_is_least: runs.iter().any(|run| run.temporary_is_least()),
             temp_blocks_per_byte: runs.figure(|run| per_temp_byte(run, Measure::DatabaseTempBlockBytes)),
             written_per_temp_byte: runs
                 .figure(|run| per_temp_byte(run, Measure::LowWriteBytes).filter(|_| !refreshes(run))),
@@ -129,9 +133,9 @@ fn refreshes(run: &Seen) -> bool {
     asked.is_some_and(|asked| !asked.refreshes.is_empty())
 }
 
-/// Bytes of a measure for each byte that the database wrote to temporary files.
+/// Bytes of a measure for each byte of temporary files.
 fn per_temp_byte(run: &Seen, bytes: Measure) -> Option<f64> {
-    let temp = run.get(Measure::DatabaseTempBytes).filter(|bytes| *bytes > 0.0);
+    let temp = run.temporary_bytes().filter(|bytes| *bytes > 0.0);
     over(run.get(bytes), temp)
 }
 

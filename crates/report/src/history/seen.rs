@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     pub answers: Answers,
     /// What its ramp came to, as far as that was asked for.
     pub ramp: OnceCell<Ramp>,
-    /// p99 of response over all classes, as far as that was asked for.
+    /// p99 of response that its kind is judged by, as far as that was asked for.
     pub response_p99_ns: Cell<Option<Option<f64>>>,
 }
 

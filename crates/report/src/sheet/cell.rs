@@ -108,8 +108,8 @@ impl At<'_> {
                  requests alone"
             }
             None if provenance.has_unknown_temporary() => {
-                "this database does not count its temporary files, and devices moved theirs too: give them LUNs of \
-                 their own (`temp`), or open the files directly (`access = \"direct\"`)"
+                "this database does not count what it wrote to temporary files, and devices moved that too: give them \
+                 LUNs of their own (`temp`), or, with SQLite, open the files directly (`access = \"direct\"`)"
             }
             None if provenance.is_blurred() => {
                 "temporary files lie beside the data, and nobody knows how many of these bytes are theirs: give them \

@@ -22,8 +22,9 @@ pub struct ServerCounters {
     pub blocks_read: u64,
     /// Blocks found in `shared_buffers`.
     pub blocks_hit: u64,
-    /// Bytes written to temporary files.
-    pub temp_bytes: u64,
+    /// Sizes of temporary files when they were deleted. At least so many bytes were written: a sort and a hash use the
+    /// blocks of a file again.
+    pub temp_file_bytes: u64,
     /// Checkpoints by time and by request.
     pub checkpoints: u64,
     /// Blocks written by checkpoints.
@@ -52,7 +53,7 @@ impl ServerCounters {
             170_000.. => "SELECT num_timed + num_requested, buffers_written FROM pg_stat_checkpointer",
             _ => "SELECT checkpoints_timed + checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter",
         };
-        let [commits, rollbacks, deadlocks, blocks_read, blocks_hit, temp_bytes] = numbers(
+        let [commits, rollbacks, deadlocks, blocks_read, blocks_hit, temp_file_bytes] = numbers(
             connection,
             "SELECT xact_commit, xact_rollback, deadlocks, blks_read, blks_hit, temp_bytes FROM pg_stat_database \
              WHERE datname = current_database()",
@@ -70,7 +71,7 @@ impl ServerCounters {
             deadlocks,
             blocks_read,
             blocks_hit,
-            temp_bytes,
+            temp_file_bytes,
             checkpoints,
             checkpoint_blocks,
             cleaned_blocks,
@@ -91,7 +92,7 @@ impl ServerCounters {
             deadlocks: less(self.deadlocks, before.deadlocks),
             blocks_read: less(self.blocks_read, before.blocks_read),
             blocks_hit: less(self.blocks_hit, before.blocks_hit),
-            temp_bytes: less(self.temp_bytes, before.temp_bytes),
+            temp_file_bytes: less(self.temp_file_bytes, before.temp_file_bytes),
             checkpoints: less(self.checkpoints, before.checkpoints),
             checkpoint_blocks: less(self.checkpoint_blocks, before.checkpoint_blocks),
             cleaned_blocks: less(self.cleaned_blocks, before.cleaned_blocks),

@@ -303,6 +303,13 @@ impl Operation for Terminals {
         Ok(Started::Running)
     }
 
+    fn first_pause_ns(&mut self, session: u32) -> u64 {
+        match self.pauses {
+            true => self.sessions[session as usize].terminal.first_pause_ns(),
+            false => 0,
+        }
+    }
+
     fn pause_ns(&mut self, session: u32) -> u64 {
         if !self.pauses {
             return 0;

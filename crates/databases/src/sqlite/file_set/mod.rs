@@ -15,6 +15,7 @@ use super::error::SqliteError;
 use lane::Lane;
 use layout::{DATA_AT, Role, SetFiles};
 use log_copy::LogCopy;
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -332,6 +333,17 @@ impl Main<'_> {
         match self {
             Main::FileSet(store) => store.sync(Role::Main),
             Main::File { file, path } => file.sync_all().map_err(|e| failed("flush", path, e)),
+        }
+    }
+
+    /// Lets memory go of what was synced, as far as the file system does: what is read next is what storage has.
+    pub(super) fn let_go(&self) -> Result<(), SqliteError> {
+        match self {
+            // Nothing of it is in memory.
+            Main::FileSet(_) => Ok(()),
+            Main::File { file, path } => {
+                fadvise(file, 0, None, Advice::DontNeed).map_err(|e| failed("read back", path, e.into()))
+            }
         }
     }
 }

@@ -15,7 +15,8 @@ impl InSql for Bulk {
         let (mut steps, mut loads): (_, Vec<BulkLoadRow>) = (Steps::default(), Vec::new());
         for &count in &self.rows {
             if let Some(before) = loads.last_mut() {
-                // The next load begins with an empty table, and the time of this one has ended.
+                // The next load begins with an empty table, and the time of this one has ended. What the look reads is
+                // counted to the phase: to keep all tables until nothing is counted would take the room of all.
                 before.space = rows::bulk_space(&sql.bulk_space()?);
             }
             asked.around.doing(asked.phase, &format!(" · {count} rows"));

@@ -46,6 +46,8 @@ pub(crate) struct Asked<'a> {
     pub(super) around: &'a Around<'a>,
     pub(super) phase: &'a Phase,
     pub(super) seed: u64,
+    /// Empties the page cache between two steps that are held against each other.
+    pub(super) cold: &'a dyn Fn() -> anyhow::Result<()>,
     /// What follows the questions of decision support.
     pub(super) refreshing: Option<&'a Refreshing>,
 }

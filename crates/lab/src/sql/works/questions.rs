@@ -1,6 +1,7 @@
 //! Decision support: steps of questions, and the refresh functions after them.
 //!
-//! Prevents: steps that go on though a question took longer than the study lets it.
+//! Prevents: a step that finds in the page cache what the step before it read, and steps that go on though a question
+//! took longer than the study lets it.
 
 use super::{Acted, Asked, InSql, Rested};
 use crate::sql::contract::Sql;
@@ -17,6 +18,9 @@ impl InSql for Tpch {
         for (users, asking) in questions::steps(self, asked.trial.study.seed.unwrap_or(1), asked.seed)? {
             if self.is_curve() {
                 asked.around.doing(asked.phase, &format!(" · {users} users"));
+            }
+            if answers.has_any() {
+                (asked.cold)()?;
             }
             let step = sql.ask(&asking)?;
             crate::signals::check(asked.trial.turn.cancel)?;

@@ -109,6 +109,21 @@ impl Tpch {
         }
     }
 
+    /// Questions that so many users ask together. In a load curve each question is asked equally often in a step, so
+    /// that steps differ by their users alone: some users ask one more than `each`, and few users ask several more.
+    pub fn asked_by(&self, users: u32) -> u32 {
+        let questions = (self.questions.len() as u32).max(1);
+        match &self.run {
+            TpchRun::Power => questions,
+            TpchRun::Streams(_) => users.saturating_mul(questions),
+            TpchRun::Users { each, .. } => {
+                let least = users.saturating_mul(*each);
+                let whole = least.checked_next_multiple_of(questions).unwrap_or(least);
+                if self.is_curve() { whole } else { least }
+            }
+        }
+    }
+
     /// Whether it is a load curve.
     pub fn is_curve(&self) -> bool {
         matches!(&self.run, TpchRun::Users { users, .. } if users.len() > 1)
@@ -137,12 +152,9 @@ impl Tpch {
 
     /// Questions asked, in sets of all 22.
     fn sets(&self) -> f64 {
-        let questions = match &self.run {
-            TpchRun::Power => self.questions.len() as f64,
-            TpchRun::Streams(streams) => f64::from(*streams) * self.questions.len() as f64,
-            TpchRun::Users { users, each } => {
-                users.iter().map(|users| f64::from(*users)).sum::<f64>() * f64::from(*each)
-            }
+        let questions: f64 = match &self.run {
+            TpchRun::Power | TpchRun::Streams(_) => f64::from(self.asked_by(self.users_most())),
+            TpchRun::Users { users, .. } => users.iter().map(|users| f64::from(self.asked_by(*users))).sum(),
         };
         questions / f64::from(Tpch::QUESTIONS)
     }
@@ -197,5 +209,33 @@ impl Kind for Tpch {
             once: self.tables_bytes(),
             within: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tpch(users: &[u32], each: u32, questions: u32) -> Tpch {
+        Tpch {
+            scale: 0.01,
+            run: TpchRun::Users {
+                users: users.to_vec(),
+                each,
+            },
+            questions: (1..=questions).collect(),
+            text: TpchText::Grouped,
+            limit: Duration::minutes(10),
+            refresh: 0,
+        }
+    }
+
+    #[test]
+    fn each_step_of_a_curve_asks_each_question_equally_often() {
+        let of = |tpch: &Tpch| [1, 10, 100].map(|users| tpch.asked_by(users));
+        assert_eq!(of(&tpch(&[1, 10, 100], 1, 5)), [5, 10, 100]);
+        assert_eq!(of(&tpch(&[1, 10, 100], 2, 22)), [22, 22, 220]);
+        // Alone it has no other step to be like.
+        assert_eq!(tpch(&[100], 2, 22).asked_by(100), 200);
     }
 }

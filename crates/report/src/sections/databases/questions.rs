@@ -78,26 +78,39 @@ fn seconds(value: f64) -> String {
     nanoseconds(value * 1e9)
 }
 
+/// Of the bytes of temporary files. `is_least`: of a stack only the sizes of its files are known.
+fn temp_unit(is_least: bool) -> &'static str {
+    if is_least { "files, at least" } else { "files" }
+}
+
 fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsFigures>]) -> crate::document::Table {
     let of = |head: &str, unit: &str, pick: fn(&QuestionsFigures) -> Option<Figure>, form: Form| {
         column(head, unit, move |(_, asked): &Of<'_, QuestionsFigures>| {
             Cell::ranged(pick(asked), form)
         })
     };
+    // What is true of one stack is true of the others, too: they wrote no less.
+    let is_least = asked.iter().any(|(_, asked)| asked.temp_is_least);
+    let unit = |told: &'static str, least: &'static str| if is_least { least } else { told };
     let columns = [
         of("question", "geometric mean", |asked| asked.geometric_mean_s, seconds).compared(),
         of("processors", "/question", |asked| asked.cpu_s_per_question, seconds),
-        of("temporary", "files", |asked| asked.temp_bytes, bytes),
+        of("temporary", temp_unit(is_least), |asked| asked.temp_bytes, bytes),
         of(
             "temporary",
             "in whole blocks",
             |asked| asked.temp_blocks_per_byte,
             percent,
         ),
-        of("temporary", "at their device", |asked| asked.temp_device_share, percent),
+        of(
+            "temporary",
+            unit("at their device", "at their device, at most"),
+            |asked| asked.temp_device_share,
+            percent,
+        ),
         of(
             "written",
-            "per temporary byte",
+            unit("per temporary byte", "per temporary byte, at most"),
             |asked| asked.written_per_temp_byte,
             ratio,
         ),
@@ -134,6 +147,7 @@ fn by_question(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         .iter()
         .flat_map(|(stack, asked)| asked.questions.iter().map(|one| (*stack, one)));
     let mut rows: Vec<Of<'_, QuestionFigures>> = all.collect();
+    let is_least = asked.iter().any(|(_, asked)| asked.temp_is_least);
     // The same question of all stacks side by side.
     rows.sort_by_key(|(_, one)| one.question);
     let columns = [
@@ -143,9 +157,11 @@ fn by_question(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, Questio
         column("time, mean", "", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::ranged(one.seconds, seconds)
         }),
-        column("temporary", "files", |(_, one): &Of<'_, QuestionFigures>| {
-            Cell::ranged(one.temp_bytes, bytes)
-        }),
+        column(
+            "temporary",
+            temp_unit(is_least),
+            |(_, one): &Of<'_, QuestionFigures>| Cell::ranged(one.temp_bytes, bytes),
+        ),
         column("rows", "", |(_, one): &Of<'_, QuestionFigures>| {
             Cell::Number(one.rows as f64, whole)
         })
