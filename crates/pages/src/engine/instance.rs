@@ -187,7 +187,12 @@ impl<P: Port + Send> Instance<P> {
         let mut workers = Vec::with_capacity(ports.len());
         for ((nth, port), control) in of.zip(ports).zip(&controls) {
             let layout = Layout::new(&shape, &settings, files, nth);
-            workers.push(Worker::new(port, layout, (control.checkpoint, control.previous), start)?);
+            workers.push(Worker::new(
+                port,
+                layout,
+                (control.checkpoint, control.previous),
+                start,
+            )?);
         }
         for worker in &mut workers {
             worker.quiet()?;
