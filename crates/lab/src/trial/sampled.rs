@@ -116,7 +116,8 @@ fn large_files(dir: &Directory, depth: usize, found: &mut Vec<Large>) {
 fn regular(dir: &Directory, name: &str) -> Option<(File, u64)> {
     let file = File::from(dir.open_file(name, OFlags::RDONLY).ok()?);
     let found = file.metadata().ok()?;
-    found.is_file().then(|| (file, found.len()))
+    let size = found.len();
+    found.is_file().then_some((file, size))
 }
 
 /// The page of this number in all files together, unless it is gone or empty.

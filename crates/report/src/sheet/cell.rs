@@ -178,7 +178,9 @@ impl At<'_> {
     }
 
     pub(crate) fn ceiling(&self) -> Option<Taken> {
-        let Some(share) = self.figure(generator_share) else {
+        // The ceiling of a ramp has a line of its own.
+        let share = self.figure(generator_share).filter(|_| self.cell.serving.is_none());
+        let Some(share) = share else {
             let busy = self.measured(Measure::GeneratorBusyShare)?.median;
             let figure = format!("the client's workers busy {} of the time", percent(busy));
             let threshold = format!("busy at most {}", percent(BUSY_SHARE_MAX));
