@@ -79,6 +79,20 @@ fn reports(rig: &Rig, result: &Path) -> String {
     ran.stdout
 }
 
+/// Runs in a mount name space of its own, where the tool is hidden; PATH alone does not hide what is in /usr/sbin.
+fn without(rig: &Rig, tool: &str, run: Command) -> Ran {
+    let tool = crate::rig::which(tool).expect("there");
+    let hidden = "mount --bind /dev/null \"$1\" && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", hidden, "sh"]);
+    command
+        .arg(tool.canonicalize().expect("there"))
+        .arg(run.get_program())
+        .args(run.get_args());
+    rig.furnish(&mut command);
+    Running::start(command).wait()
+}
+
 #[test]
 fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     let Some(rig) = Rig::new(&["mkfs.ext4", "mkfs.btrfs", "unshare"]) else {
@@ -94,25 +108,7 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
         + &reads("read", "time = \"100ms\"");
     let file = rig.study("broken", &study);
     let result = rig.result("broken");
-    // In a mount name space of its own, where the tool is hidden; PATH alone does not hide what is in /usr/sbin.
-    let mkfs = crate::rig::which("mkfs.btrfs").expect("there");
-    let without_it = |more: &[&str]| {
-        let run = rig.run_command(&file, &result, more);
-        let mut command = Command::new("unshare");
-        command.args([
-            "--mount",
-            "sh",
-            "-c",
-            "mount --bind /dev/null \"$1\" && shift && exec \"$@\"",
-            "sh",
-        ]);
-        command
-            .arg(mkfs.canonicalize().expect("there"))
-            .arg(run.get_program())
-            .args(run.get_args());
-        rig.furnish(&mut command);
-        Running::start(command).wait()
-    };
+    let without_it = |more: &[&str]| without(&rig, "mkfs.btrfs", rig.run_command(&file, &result, more));
     // Nothing would be said of the stack, and that is not "not worse".
     let said = ["`cow` would be skipped", "mkfs.btrfs not found", "leave out --fail-on"];
     without_it(&["--fail-on", "worse"]).expect(3, &said);

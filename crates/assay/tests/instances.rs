@@ -141,7 +141,7 @@ fn beside(dir: &Path) -> String {
     format!(
         r#"
 [study]
-name = "one, two, four"
+name = "one two four"
 time_limit = "3h"
 blocks = 4
 seed = 5

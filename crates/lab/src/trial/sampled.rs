@@ -1,8 +1,8 @@
 //! What the data is really like: pages of the loaded database, compressed and held against each other.
 //!
 //! Takes an open instance, or the directory of a database that makes its own files; gives facts. The pages come from
-//! storage as any other read does, so what is measured is what was stored. Prevents: zeros, or copies of a few blocks, that a compressing or deduplicating device below
-//! takes for next to nothing.
+//! storage as any other read does, so what is measured is what was stored. Prevents: zeros, or copies of a few blocks,
+//! that a compressing or deduplicating device below takes for next to nothing.
 
 use crate::ports::PageEngine;
 use flate2::Compression;

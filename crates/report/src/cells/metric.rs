@@ -1,13 +1,8 @@
-//! The primary metric of a phase: what it counts, which direction of it is good, and its value in a run.
+//! The primary metric of a phase: what it counts, and which direction of it is good.
 //!
-//! Gives a [`Metric`]; `phase_kind` says which kind of phase has which. All rates are from phase totals, drain
-//! included. Prevents: two places that take the same phase by two metrics.
+//! Gives a [`Metric`]; `phase_kind` says which kind of phase has which, `value` what it is in a run. All rates are from
+//! phase totals, drain included. Prevents: two places that take the same phase by two metrics.
 
-use super::latency::response_p99;
-use super::questions;
-use crate::figures::over;
-use crate::history::Seen;
-use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Orientation;
@@ -52,19 +47,5 @@ impl Metric {
             Metric::GeometricMeanSeconds => "speed of its questions",
             Metric::ElapsedSeconds => "speed",
         }
-    }
-
-    /// Value of one run.
-    pub(crate) fn value(self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
-        let per_second = |amount: Option<f64>| over(amount, Some(seen.total_s()));
-        Ok(match self {
-            Metric::OperationsPerSecond => per_second(seen.operations()),
-            Metric::BytesPerSecond => per_second(seen.scanned_bytes()),
-            Metric::NewOrdersPerMinute => per_second(seen.new_orders()).map(|rate| rate * 60.0),
-            Metric::OperationsPerSecondAtLimit => seen.rate_at_limit()?,
-            Metric::ResponseNsP99 => response_p99(seen)?,
-            Metric::GeometricMeanSeconds => seen.questions.as_ref().and_then(questions::geometric_mean_s),
-            Metric::ElapsedSeconds => Some(seen.total_s()),
-        })
     }
 }

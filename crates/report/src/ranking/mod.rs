@@ -18,4 +18,5 @@ pub(crate) mod refusals;
 pub(crate) mod same_work;
 pub(crate) mod temporary;
 pub(crate) mod twins;
+mod value;
 pub(crate) mod verdicts;
