@@ -190,7 +190,7 @@ fn schedules_and_think_time_are_in_the_result() {
         format!("[[phase]]\nname = \"{name}\"\nkind = \"tpcc\"\nwarehouses = 1\ncompany = \"reduced\"\n{more}\n")
     };
     let phases = phase("on schedule", "users = 6\nrate = 100\ntime = \"300ms\"")
-        + &phase("people", "users = 200\nthink_time = true\ntime = \"2s\"");
+        + &phase("people", "users = 400\nthink_time = true\ntime = \"1s\"");
     bench.write("due.toml", &study(&phases));
     bench.expect(0, &["run", "due.toml", "--output", "due.assay"]);
     let ledger = Ledger::open(bench.path("due.assay")).expect("opens");
@@ -224,7 +224,7 @@ fn schedules_and_think_time_are_in_the_result() {
             assert_eq!(phase.run.kind, PhaseKind::TpccOpen);
         } else {
             assert_eq!((entry.row.arrival.as_str(), entry.row.pauses), ("closed", true));
-            // 200 users with 20.99 s from one to the next begin 19 in two seconds, give or take four times the root.
+            // 400 users with 20.99 s from one to the next begin 19 in a second, give or take four times the root.
             // A slow disk makes it fewer, never more.
             assert!((1..=36).contains(&response), "{response} responses");
         }
