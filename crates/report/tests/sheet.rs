@@ -114,13 +114,13 @@ fn a_page_cache_that_nobody_empties_has_a_line() {
             .map(|check| (check.status, check.stack.unwrap(), check.figure))
             .collect::<Vec<_>>()
     };
-    let line = |status, by: &str| {
-        let figure = format!("its reads go through the page cache; emptied before each phase by {by}");
-        vec![(status, "ext4".to_string(), figure)]
-    };
-    assert_eq!(said(Some("nobody")), line(Status::Note, "nobody"));
-    assert_eq!(said(Some("root")), line(Status::Valid, "root, for the whole host"));
-    assert_eq!(said(Some("group")), line(Status::Valid, "the run's memory group"));
+    let line = |status, figure: &str| vec![(status, "ext4".to_string(), figure.to_string())];
+    let nobody = "nobody empties the page cache before its phases";
+    assert_eq!(said(Some("nobody")), line(Status::Note, nobody));
+    let root = "root empties the page cache of the whole host before each phase";
+    assert_eq!(said(Some("root")), line(Status::Valid, root));
+    let group = "the run's memory group gives up its page cache before each phase";
+    assert_eq!(said(Some("group")), line(Status::Valid, group));
     assert_eq!(said(None), vec![], "an older file does not say");
 }
 

@@ -285,10 +285,11 @@ pub(crate) fn caches(book: &Book, stack: &Stack) -> Option<Taken> {
     let FactValue::Emptied(by) = book.fact(&Scope::Study, FactName::CachesEmptiedBy)? else {
         return None;
     };
-    let figure = format!(
-        "its reads go through the page cache; emptied before each phase by {}",
-        FactValue::Emptied(*by)
-    );
+    let figure = match by {
+        CachesEmptied::Root => "root empties the page cache of the whole host before each phase",
+        CachesEmptied::Group => "the run's memory group gives up its page cache before each phase",
+        CachesEmptied::Nobody => "nobody empties the page cache before its phases",
+    };
     reads_through_cache(book, stack).then(|| Taken::holds(*by != CachesEmptied::Nobody, figure))
 }
 
